@@ -36,14 +36,18 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
         raise UserError("no checkpoints to average")
     if len({path.resolve() for path in paths}) < len(paths):
         raise UserError("a checkpoint is given twice: " + ", ".join(map(str, paths)))
-    state: dict[str, Any] = {}
     sums: dict[str, Tensor] = {}
+    first: dict[str, Any] = {}
     dictionaries: dict[str, str] = {}
     for path in paths:
-        previous, state = state, load_checkpoint(str(path))
+        state = load_checkpoint(str(path))
         check_finite(str(path), state["model"])
-        if previous:
-            _check_same_model(paths[0], previous, path, state)
+        layout: dict[str, Any] = {name: each.shape for name, each in state["model"].items()}
+        layout["--arch"] = saved_architecture(state)
+        first = first or layout
+        for name in first.keys() | layout.keys():
+            if first.get(name) != layout.get(name):
+                raise UserError(f"{paths[0]} and {path} are different models: {name} differs")
         digests = saved_dictionaries(state)  # none in a checkpoint of stock fairseq
         if digests and dictionaries and digests != dictionaries:
             raise UserError(
@@ -67,29 +71,8 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     return state
 
 
-def _check_same_model(
-    first_path: Path, first: dict[str, Any], path: Path, state: dict[str, Any]
-) -> None:
-    architectures = saved_architecture(first), saved_architecture(state)
-    if architectures[0] != architectures[1]:
-        raise UserError(f"{first_path} is a {architectures[0]} but {path} is a {architectures[1]}")
-    kept, other = first["model"], state["model"]
-    unpaired = sorted(kept.keys() ^ other.keys())
-    if unpaired:
-        raise UserError(f"only one of {first_path} and {path} has the parameter {unpaired[0]}")
-    for name, tensor in kept.items():
-        if tensor.shape != other[name].shape:
-            raise UserError(
-                f"{name} has shape {list(tensor.shape)} in {first_path} "
-                f"but {list(other[name].shape)} in {path}"
-            )
-
-
 def find_checkpoints(
-    folder: Path,
-    *,
-    last: int | None = None,
-    kind: str | None = None,
+    folder: Path, *, last: int | None = None, kind: str | None = None
 ) -> list[Path]:
     """Chooses checkpoints of a save folder: the last ones.
 
@@ -100,16 +83,18 @@ def find_checkpoints(
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder of checkpoints")
-    epochs, of_updates = numbered(folder, EPOCH), numbered(folder, UPDATE)
     if last is None:
         raise UserError(f"{folder}: is a folder; choose checkpoints in it with --last")
-    if epochs and of_updates and kind is None:
+    patterns = {"epoch": EPOCH, "update": UPDATE}
+    paths = {name: numbered(folder, pattern) for name, pattern in patterns.items()}
+    if all(paths.values()) and kind is None:
         raise UserError(
             f"{folder} has checkpoints of epochs and of updates: "
             "choose --kind epoch or --kind update"
         )
-    kind = kind or ("update" if of_updates else "epoch")
-    paths = [path for _, path in (of_updates if kind == "update" else epochs)]
-    if len(paths) < last:
-        raise UserError(f"{folder}: has {len(paths)} {kind} checkpoints, {last} are asked for")
-    return paths[-last:]
+    kind = kind or ("update" if paths["update"] else "epoch")
+    if len(paths[kind]) < last:
+        raise UserError(
+            f"{folder}: has {len(paths[kind])} {kind} checkpoints, {last} are asked for"
+        )
+    return [path for _, path in paths[kind][-last:]]

@@ -9,11 +9,10 @@ from typing import Any
 
 import torch
 
-from ..errors import UserError, check_choices
+from ..errors import UserError
 from .dictionaries import languages_of
 
 INSTALL = "pip install 'dc_nmt_plugin[ctranslate2]'"
-QUANTIZATIONS = ("int8", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
 
 
 def to_ctranslate2(
@@ -25,15 +24,13 @@ def to_ctranslate2(
         stock: from :func:`.stock_checkpoint.to_stock`
         data: folder with the dictionaries that the model was trained with
         output: an empty folder
-        quantization: one of QUANTIZATIONS; None keeps float32
+        quantization: number format, as CTranslate2 names it; None keeps float32
         name: path of the checkpoint
 
     Raises:
         UserError: CTranslate2 is not installed or does not support a part of the model, or `data`
             has no dictionaries or others than the training
     """
-    if quantization:
-        check_choices("--quantization", [quantization], QUANTIZATIONS)
     try:
         from ctranslate2.converters import FairseqConverter
     except ImportError as error:
@@ -47,5 +44,5 @@ def to_ctranslate2(
         converter = FairseqConverter(str(path), str(data), *languages)
         try:
             converter.convert(str(output), quantization=quantization, force=True)
-        except ValueError as error:  # CTranslate2's message about an unsupported part
+        except ValueError as error:  # about an unsupported part, or the number format
             raise UserError(f"{name}: CTranslate2 refuses it: {error}") from error

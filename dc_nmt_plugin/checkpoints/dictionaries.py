@@ -1,12 +1,11 @@
-"""Compares the dictionaries of a checkpoint's training with those of a task.
+"""Compares the dictionaries and languages of a checkpoint's training with those of a task.
 
 With another dictionary of the same size, the same numbers are other words, without an error in
-fairseq.
+fairseq. A model of the other direction may even have the same joined dictionary.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import hashlib
 import os
@@ -19,18 +18,20 @@ from .loading import load_checkpoint, setting
 
 # in a checkpoint's extra_state; fairseq's loader ignores keys that it does not know
 KEY = "dictionaries"
-LANGUAGES = "languages"  # as KEY: source and target, which fairseq may read from names of files
+LANGUAGES = "languages"  # source and target, which fairseq may read from names of files
 _SIDES = {"source": "encoder", "target": "decoder"}
 _EMBEDDINGS = ("embed_tokens.weight", "embedding.tokens.weight")  # fairseq's, this plugin's
 
 
-def dictionaries_of(task: Any) -> dict[str, str]:
-    """Returns side (or language of a multilingual task) → digest of the dictionary's words.
+def record_of_text(task: Any) -> dict[str, Any]:
+    """Returns what a checkpoint's extra_state says about the text of fairseq's `task`.
 
-    Args:
-        task: fairseq's; the result is empty for a task without dictionaries
+    Returns:
+        side (or language of a multilingual task) → digest of the dictionary's words, and the
+        languages
     """
-    return {side: _digest(dictionary) for side, dictionary in _by_side(task).items()}
+    digests = {side: _digest(dictionary) for side, dictionary in _by_side(task).items()}
+    return {KEY: digests, LANGUAGES: _languages_in(task)}
 
 
 def saved_dictionaries(state: Mapping[str, Any]) -> dict[str, str]:
@@ -38,15 +39,15 @@ def saved_dictionaries(state: Mapping[str, Any]) -> dict[str, str]:
     return dict((state.get("extra_state") or {}).get(KEY) or {})
 
 
-def check_dictionaries(path: str, task: Any) -> None:
-    """Refuses a checkpoint whose dictionaries are not those of the task.
+def check_text(path: str, task: Any, *, direction: bool = True) -> None:
+    """Refuses a checkpoint whose dictionaries or direction are not those of the task.
 
-    A checkpoint without a record (stock fairseq's, or an old one) is compared with its training
-    folder, if that folder's dictionaries are unchanged.
+    Of a checkpoint without digests (stock fairseq's, or an old one) only the sizes are compared.
 
     Args:
         path: of the checkpoint
         task: fairseq's, which turns text into numbers
+        direction: also compare the languages
 
     Raises:
         UserError: naming the data, the side and the checkpoint
@@ -54,50 +55,29 @@ def check_dictionaries(path: str, task: Any) -> None:
     dictionaries = _by_side(task)
     if not dictionaries:
         return
-    state = load_checkpoint(path, mmap=True)
-    digests, source = saved_dictionaries(state), f"the one that {path} was trained with"
-    if not digests:
-        folder, digests = _folder_of_training(path, state)
-        source = f"the one in {folder}, on which {path} was trained"
+    state, config = load_checkpoint(path, mmap=True), _config_of(task)
+    here, there = _languages_in(task), _languages_of_training(state)
+    if direction and None not in there and there[0] != there[1] and here == there[::-1]:
+        raise UserError(
+            f"{path}: was trained from {there[0]} to {there[1]}, and --source-lang {here[0]} "
+            f"--target-lang {here[1]} is the other direction."
+        )
+    data = str(setting(config, "data") or "this data").split(os.pathsep)[0]
+    digests = saved_dictionaries(state)
     for side, dictionary in dictionaries.items():
         rows = _rows(state, side)
         if rows not in (None, len(dictionary)):
             raise UserError(
-                f"{_data_of(task)}: its {side} dictionary has {len(dictionary):,} types, and "
+                f"{data}: its {side} dictionary has {len(dictionary):,} types, and "
                 f"{path} was trained with {rows:,}: give the data that it was trained on."
             )
         if side in digests and digests[side] != _digest(dictionary):
             raise UserError(
-                f"{_data_of(task)}: its {side} dictionary has other words, or another order, than "
-                f"{source}: the same numbers would be other words. Give the data that the "
-                "checkpoint was trained on, or prepare text with its dictionaries "
+                f"{data}: its {side} dictionary has other words, or another order, than the one "
+                f"that {path} was trained with: the same numbers would be other words. Give the "
+                "data that the checkpoint was trained on, or prepare text with its dictionaries "
                 "(fairseq-preprocess --srcdict, --tgtdict)."
             )
-
-
-def languages_in_task(task: Any) -> list[str | None]:
-    """Returns source and target language of fairseq's translation task; None if unknown."""
-    config = getattr(task, "cfg", None) or getattr(task, "args", None)
-    return [setting(config, "source_lang"), setting(config, "target_lang")]
-
-
-def check_direction(path: str, task: Any) -> None:
-    """Refuses a checkpoint of the opposite direction, which has the same joined dictionary.
-
-    Args:
-        path: of the checkpoint
-        task: fairseq's, with the languages of the text
-
-    Raises:
-        UserError: naming the checkpoint's languages
-    """
-    state, here = load_checkpoint(path, mmap=True), languages_in_task(task)
-    pair = (state.get("extra_state") or {}).get(LANGUAGES) or _languages_of_training(state)[1]
-    if None not in pair and pair[0] != pair[1] and here == list(pair)[::-1]:
-        raise UserError(
-            f"{path}: was trained from {pair[0]} to {pair[1]}, and --source-lang {here[0]} "
-            f"--target-lang {here[1]} is the other direction."
-        )
 
 
 def check_further_folders(task: Any) -> None:
@@ -108,9 +88,8 @@ def check_further_folders(task: Any) -> None:
     Raises:
         UserError: naming the dictionary
     """
-    config = getattr(task, "cfg", None) or getattr(task, "args", None)
-    first, *others = str(getattr(config, "data", None) or "").split(os.pathsep)
-    languages = languages_in_task(task)
+    first, *others = str(setting(_config_of(task), "data") or "").split(os.pathsep)
+    languages = _languages_in(task)
     names = ["dict.txt"] if None in languages else [f"dict.{each}.txt" for each in languages]
     for folder in others:
         for name in names:
@@ -121,12 +100,6 @@ def check_further_folders(task: Any) -> None:
                     "folders of DATA with the first dictionary; prepare this one with --srcdict "
                     "and --tgtdict of the first."
                 )
-
-
-def check_data(path: str, task: Any) -> None:
-    """Does :func:`check_direction` and :func:`check_dictionaries`."""
-    check_direction(path, task)
-    check_dictionaries(path, task)
 
 
 def languages_of(stock: dict[str, Any], data: Path, name: str) -> tuple[str, str]:
@@ -140,41 +113,48 @@ def languages_of(stock: dict[str, Any], data: Path, name: str) -> tuple[str, str
     Raises:
         UserError: `data` has no dictionaries, or others than the training
     """
-    from fairseq.data import Dictionary
+    from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+    saved = stock["cfg"]["task"]
+    config = TranslationConfig(
+        data=str(data), source_lang=saved.get("source_lang"), target_lang=saved.get("target_lang")
+    )
+    try:
+        task = TranslationTask.setup_task(config)
+    except Exception as error:  # fairseq raises nothing narrower
+        raise UsageError(f"--data {data}: has no text for {name} ({error})") from error
+    check_text(name, task)
+    return config.source_lang, config.target_lang
+
+
+def _config_of(task: Any) -> Any:
+    return getattr(task, "cfg", None) or getattr(task, "args", None)
+
+
+def _languages_in(task: Any) -> list[str | None]:
+    """Returns source and target language of fairseq's translation task; None if unknown."""
+    config = _config_of(task)
+    return [setting(config, "source_lang"), setting(config, "target_lang")]
+
+
+def _languages_of_training(state: Mapping[str, Any]) -> list[str | None]:
+    """Returns source and target language of a checkpoint; None if unknown."""
     from fairseq.data.data_utils import infer_language_pair
 
-    task = stock["cfg"]["task"]
-    source, target = task.get("source_lang"), task.get("target_lang")
-    if source is None or target is None:  # read from file names
-        source, target = infer_language_pair(str(data))
-    if source is None or target is None:
-        raise UsageError(f"--data {data}: has no text made by fairseq-preprocess")
-    dictionaries = []
-    for language in (source, target):
-        if not (data / f"dict.{language}.txt").is_file():
-            raise UsageError(f"--data {data}: has no dict.{language}.txt, which {name} needs")
-        dictionaries.append(Dictionary.load(str(data / f"dict.{language}.txt")))
-    check_dictionaries(
-        name,
-        argparse.Namespace(
-            source_dictionary=dictionaries[0],
-            target_dictionary=dictionaries[1],
-            cfg=argparse.Namespace(data=str(data)),
-        ),
-    )
-    return source, target
-
-
-def _words(path: str) -> list[str]:
-    with open(path, encoding="utf-8", newline="\n") as lines:
-        return [line.rstrip().rpartition(" ")[0] for line in lines]
+    recorded = (state.get("extra_state") or {}).get(LANGUAGES)
+    if recorded:
+        return list(recorded)
+    config = setting(state["cfg"], "task") if state.get("cfg") else state.get("args")
+    folder = str(setting(config, "data") or "").split(os.pathsep)[0]
+    languages = [setting(config, "source_lang"), setting(config, "target_lang")]
+    if None in languages and os.path.isdir(folder):
+        languages = list(infer_language_pair(folder))
+    return languages
 
 
 def _by_side(task: Any) -> dict[str, Any]:
-    languages = getattr(task, "dicts", None)
-    if isinstance(languages, Mapping):
-        dictionaries = dict(languages)
-    else:
+    dictionaries = getattr(task, "dicts", None)
+    if not isinstance(dictionaries, Mapping):  # no multilingual task
         dictionaries = {}
         for side in _SIDES:
             with contextlib.suppress(NotImplementedError):
@@ -187,37 +167,9 @@ def _digest(dictionary: Any) -> str:
     return hashlib.sha256(words).hexdigest()[:16]
 
 
-def _folder_of_training(path: str, state: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """Returns the training folder of a checkpoint, and the digests of its dictionaries.
-
-    Leaves out a dictionary that was written after the checkpoint, or has another size.
-    """
-    from fairseq.data import Dictionary
-
-    folder, languages = _languages_of_training(state)
-    if not os.path.isdir(folder):
-        return folder, {}
-    digests = {}
-    for side, language in zip(_SIDES, languages, strict=True):
-        file = os.path.join(folder, f"dict.{language}.txt")
-        if os.path.isfile(file) and os.path.getmtime(file) <= os.path.getmtime(path):
-            with contextlib.suppress(Exception):  # damaged since
-                dictionary = Dictionary.load(file)
-                if _rows(state, side) == len(dictionary):
-                    digests[side] = _digest(dictionary)
-    return folder, digests
-
-
-def _languages_of_training(state: Mapping[str, Any]) -> tuple[str, list[str | None]]:
-    """Returns the training folder of a checkpoint, and its languages if they are known."""
-    from fairseq.data.data_utils import infer_language_pair
-
-    task = setting(state["cfg"], "task") if state.get("cfg") else state.get("args")
-    folder = str(setting(task, "data") or "").split(os.pathsep)[0]
-    languages = [setting(task, "source_lang"), setting(task, "target_lang")]
-    if None in languages and os.path.isdir(folder):
-        languages = list(infer_language_pair(folder))
-    return folder, languages
+def _words(path: str) -> list[str]:
+    with open(path, encoding="utf-8", newline="\n") as lines:
+        return [line.rstrip().rpartition(" ")[0] for line in lines]
 
 
 def _rows(state: Mapping[str, Any], side: str) -> int | None:
@@ -227,9 +179,3 @@ def _rows(state: Mapping[str, Any], side: str) -> int | None:
         if name in state["model"]:
             return len(state["model"][name])
     return None
-
-
-def _data_of(task: Any) -> str:
-    """Returns the folder that a task reads, for messages."""
-    data = setting(getattr(task, "cfg", None) or getattr(task, "args", None), "data")
-    return str(data).split(os.pathsep)[0] if data else "this data"

@@ -37,16 +37,22 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
         UserError: missing, empty, truncated, or not a fairseq checkpoint
     """
     allow_fairseq_checkpoints()
-    check_checkpoint_file(path)
     try:
         # before 1.6 torch saved another format, which it reads whole
         mapped = mmap and zipfile.is_zipfile(path)
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as error:
         raise unreadable(path, error) from error
-    problem = _problem(state)
-    if problem:
-        raise UserError(f"{path}: is not a fairseq checkpoint ({problem}).")
+    parts = [None]
+    if isinstance(state, dict):
+        parts = [state.get("model"), state.get("cfg") or {}, state.get("extra_state") or {}]
+    if not all(isinstance(part, Mapping) for part in parts):
+        raise UserError(
+            f"{path}: is not a fairseq checkpoint: 'model', and 'cfg' and 'extra_state' where they "
+            "are there, must be dictionaries."
+        )
+    if not all(isinstance(value, torch.Tensor) for value in state["model"].values()):
+        raise UserError(f"{path}: is not a fairseq checkpoint: its 'model' has no tensors alone.")
     return dict(state)
 
 
@@ -71,32 +77,10 @@ def allow_fairseq_checkpoints() -> None:
     torch.serialization.add_safe_globals([*config, *plain, *scalars])
 
 
-def _problem(state: Any) -> str | None:
-    if not isinstance(state, dict) or "model" not in state:
-        return "it has no 'model'"
-    if not isinstance(state["model"], Mapping):
-        return f"its 'model' is a {type(state['model']).__name__}, not parameters by name"
-    if not all(isinstance(value, torch.Tensor) for value in state["model"].values()):
-        return "its 'model' has values that are not tensors"
-    for part in ("cfg", "extra_state"):
-        if not isinstance(state.get(part) or {}, Mapping):
-            return f"its {part!r} is a {type(state[part]).__name__}, not settings by name"
-    return None
-
-
-def check_checkpoint_file(path: str) -> None:
-    """
-    Raises:
-        UserError: the file is missing or empty
-    """
-    if not os.path.isfile(path):
-        raise UserError(f"{path}: no such checkpoint.")
-    if os.path.getsize(path) == 0:
-        raise UserError(f"{path}: is empty, not a checkpoint.")
-
-
 def unreadable(path: str, error: Exception) -> UserError:
     """Returns the message for a file that torch could not read."""
+    if not os.path.isfile(path):
+        return UserError(f"{path}: no such checkpoint.")
     text = str(error).strip()
     refused = re.search(r"GLOBAL ([\w.]+)", text)
     if refused and "weights_only" in text:  # torch's own message explains unsafe loading
@@ -151,11 +135,6 @@ def saved_architecture(state: Mapping[str, Any]) -> str | None:
     if state.get("cfg"):
         return architecture_of(setting(state["cfg"], "model"))
     return setting(state.get("args"), "arch")
-
-
-def checkpoint_architecture(path: str) -> str | None:
-    """Returns the ``--arch`` of a checkpoint; None if unknown."""
-    return saved_architecture(load_checkpoint(path, mmap=True))
 
 
 def updates_of(path: str) -> int | None:

@@ -14,12 +14,6 @@ from torch import Tensor
 
 from ..errors import UserError
 
-# groups of fairseq's settings that say where and how a training ran, not what the model is
-_OF_TRAINING = (
-    *("common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint"),
-    *("bmuf", "generation", "eval_lm", "interactive", "ema"),
-)
-
 
 def plain(value: Any) -> Any:
     """Returns `value` as dicts, lists, numbers, text and the same tensors.
@@ -80,15 +74,13 @@ def portable(state: Mapping[str, Any], name: str, data: str) -> dict[str, Any]:
         model[key] = tensor.half() if tensor.is_floating_point() else tensor
         if tensor.is_floating_point() and not torch.isfinite(model[key]).all():
             raise UserError(f"{name}: its parameter {key} is too large for half precision.")
-    defaults = plain(OmegaConf.structured(FairseqConfig))
-    cfg = dict(state["cfg"])
+    # fairseq's groups that say where and how a training ran, not what the model is
+    groups = plain(OmegaConf.structured(FairseqConfig))
+    groups = {name: group for name, group in groups.items() if isinstance(group, dict)}
+    cfg = {**state["cfg"], **{name: groups[name] for name in groups if name in state["cfg"]}}
     flags = plain(cfg["model"])  # with every flag of the training, those of other groups included
-    for group in _OF_TRAINING:
-        if group in cfg:
-            cfg[group] = defaults[group]
-        for key, value in defaults[group].items():
-            if key in flags and key != "seed":
-                flags[key] = value
+    for group in groups.values():
+        flags.update({name: group[name] for name in group if name in flags and name != "seed"})
     if "data" in flags:
         flags["data"] = data
     cfg["model"] = argparse.Namespace(**flags)

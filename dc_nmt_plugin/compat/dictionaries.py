@@ -7,16 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..checkpoints.dictionaries import (
-    KEY,
-    LANGUAGES,
-    check_data,
-    check_dictionaries,
-    check_direction,
     check_further_folders,
-    dictionaries_of,
-    languages_in_task,
+    check_text,
+    record_of_text,
 )
-from ..checkpoints.loading import LAST, architecture_of, checkpoint_architecture
+from ..checkpoints.loading import LAST, architecture_of, load_checkpoint, saved_architecture
 from ..errors import UserError
 from .change import replace
 
@@ -42,11 +37,11 @@ def same_dictionaries(stock: Callable[..., Any]) -> Callable[..., Any]:
         paths = [path for path in filenames if os.path.isfile(path)]
         if task is not None:  # parameters of another size would fail with torch's words
             for path in paths:
-                check_data(path, task)
+                check_text(path, task)
         models, cfg, its_task = stock(filenames, overrides, task, *args, **kwargs)
         if task is None:
             for path in paths:
-                check_data(path, its_task)
+                check_text(path, its_task)
         return models, cfg, its_task
 
     return load_model_ensemble_and_task
@@ -66,8 +61,7 @@ def same_dictionaries_in_training(
     save: Callable[..., Any], load: Callable[..., Any]
 ) -> tuple[Callable[..., Any], ...]:
     def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
-        data = {KEY: dictionaries_of(self.task), LANGUAGES: languages_in_task(self.task)}
-        saved = save(self, filename, {**extra_state, **data})
+        saved = save(self, filename, {**extra_state, **record_of_text(self.task)})
         if hasattr(self.task, "save_run"):  # this package's
             self.task.save_run()
         return saved
@@ -75,8 +69,11 @@ def same_dictionaries_in_training(
     def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
         check_further_folders(self.task)
         if os.path.isfile(filename):
-            _check_architecture(self, filename)
-            check_dictionaries(filename, self.task)
+            # --finetune-from-model and --restore-file may start from another one
+            own = _is_own(self, filename)
+            if own:
+                _check_architecture(self, filename)
+            check_text(filename, self.task, direction=own)
         extra_state = load(self, filename, *args, **kwargs)
         if hasattr(self.task, "begin_run"):
             self.task.begin_run(self)
@@ -85,25 +82,27 @@ def same_dictionaries_in_training(
     return save_checkpoint, load_checkpoint
 
 
-def _check_architecture(trainer: Any, path: str) -> None:
-    """Refuses to continue a run of this package with another architecture.
+def _is_own(trainer: Any, path: str) -> bool:
+    """Returns True for the last checkpoint of a run of this package, which continues."""
+    checkpoint = trainer.cfg.checkpoint
+    package = __package__.partition(".")[0]
+    parts = (trainer.task, trainer.get_model())
+    ours = any(type(part).__module__.partition(".")[0] == package for part in parts)
+    last = os.path.join(checkpoint.save_dir, LAST)
+    return ours and checkpoint.restore_file == LAST and path == last
 
-    Parameters of another architecture may have the same names and shapes.
+
+def _check_architecture(trainer: Any, path: str) -> None:
+    """Refuses another architecture, whose parameters may have the same names and shapes.
 
     Raises:
         UserError: the checkpoint's architecture has another name
     """
-    checkpoint = trainer.cfg.checkpoint
-    own = os.path.join(checkpoint.save_dir, LAST)
-    package = __package__.partition(".")[0]
-    parts = (trainer.task, trainer.get_model())
-    ours = any(type(part).__module__.partition(".")[0] == package for part in parts)
-    if not ours or checkpoint.restore_file != LAST or path != own:
-        return  # --finetune-from-model and --restore-file may start from another one
-    check_direction(path, trainer.task)
-    here, there = architecture_of(trainer.cfg.model), checkpoint_architecture(path)
+    here = architecture_of(trainer.cfg.model)
+    there = saved_architecture(load_checkpoint(path, mmap=True))
     if None not in (here, there) and here != there:
         raise UserError(
-            f"--save-dir {checkpoint.save_dir}: holds checkpoints of {there!r}, not of {here!r}; "
-            "give this run a folder of its own, or start from them with --finetune-from-model."
+            f"--save-dir {trainer.cfg.checkpoint.save_dir}: holds checkpoints of {there!r}, not of "
+            f"{here!r}; give this run a folder of its own, or start from them with "
+            "--finetune-from-model."
         )

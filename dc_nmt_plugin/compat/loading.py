@@ -15,7 +15,6 @@ from ..checkpoints.literals import plain_value
 from ..checkpoints.loading import (
     DEAD_PARAMETERS,
     allow_fairseq_checkpoints,
-    check_checkpoint_file,
     unreadable,
 )
 from ..errors import UserError
@@ -57,7 +56,6 @@ def evaluate_plain_values() -> None:
 )
 def load_safely(stock: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        check_checkpoint_file(path)
         unsafe = os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
         try:
             state = stock(path, *args, **kwargs)

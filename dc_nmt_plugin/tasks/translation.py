@@ -4,7 +4,6 @@
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from fairseq import utils
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig as FairseqTranslationConfig
@@ -162,9 +161,6 @@ class JointTranslationTask(FairseqTranslationTask):
 
     def begin_run(self, trainer: Any) -> None:
         """Begins the record of a training run; compat/dictionaries.py calls it."""
-        if trainer.cfg.common.cpu:
-            # without apex, clip_grad_norm_ moves the norms to a GPU that it sees
-            utils.multi_tensor_l2norm_available = True
         if trainer.is_data_parallel_master and not trainer.cfg.checkpoint.no_save:
             self._run = RunRecord(trainer)
 

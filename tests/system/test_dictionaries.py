@@ -42,16 +42,6 @@ def save(corpus, tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def without_record(save, tmp_path_factory):
-    """The checkpoint as fairseq alone saves it."""
-    state = torch.load(save / "checkpoint_last.pt", weights_only=True)
-    state["extra_state"].pop("dictionaries", None)
-    path = tmp_path_factory.mktemp("stock") / "checkpoint.pt"
-    torch.save(state, path)
-    return path
-
-
 def generate(folder, data, checkpoint, *flags):
     words = generation(data, checkpoint, "transformer_standard", "--task", "translation", *flags)
     return run(folder, "generate", *words)
@@ -64,11 +54,6 @@ def test_decoding(corpus, other, save, tmp_path):
     said = [other, "target dictionary", last]
     assert_explained(generate(tmp_path, other, last), *said)
     assert_explained(run(tmp_path, "validate", other, "--path", last, *VALIDATE), *said)
-
-
-def test_decoding_with_a_checkpoint_without_a_record(corpus, other, without_record, tmp_path):
-    generate(tmp_path, corpus, without_record).good()
-    assert_explained(generate(tmp_path, other, without_record), other, "target", corpus)
 
 
 def test_another_size(corpus, save, tmp_path):

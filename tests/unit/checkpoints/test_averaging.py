@@ -121,18 +121,18 @@ def test_impossible_choices(tmp_path, chosen, message):
 def test_different_models_are_refused_by_name(tmp_path):
     first = save(tmp_path / "a.pt", {"w": torch.zeros(2), "v": torch.zeros(1)})
     others = {
-        "is a transformer_dc but": save(
+        "--arch differs": save(
             tmp_path / "b.pt", {"w": torch.zeros(2), "v": torch.zeros(1)}, arch="transformer_x"
         ),
-        "has the parameter u": save(
+        "u differs": save(
             tmp_path / "c.pt", {"w": torch.zeros(2), "v": torch.zeros(1), "u": torch.zeros(1)}
         ),
-        "w has shape [2] in": save(tmp_path / "d.pt", {"w": torch.zeros(3), "v": torch.zeros(1)}),
+        "w differs": save(tmp_path / "d.pt", {"w": torch.zeros(3), "v": torch.zeros(1)}),
         "given twice": tmp_path / "." / "a.pt",
         "no such checkpoint": tmp_path / "absent.pt",
     }
     for message, other in others.items():
-        with pytest.raises(UserError, match=message.replace("[", r"\[")):
+        with pytest.raises(UserError, match=message):
             average(tmp_path / "mean.pt", first, other)
         assert not list(tmp_path.glob("*mean*"))  # nothing half-written
 

@@ -5,11 +5,9 @@ import copy
 
 import pytest
 import torch
-from fairseq import utils
 from fairseq.optim.adam import FairseqAdam
 
 from dc_nmt_plugin.tasks.fast.fused_adam import step_fused
-from dc_nmt_plugin.tasks.translation import JointTranslationTask
 
 FLAGS = {
     "lr": [0.01],
@@ -82,19 +80,3 @@ def test_what_is_not_plain_adam_is_left_alone():
     assert not step_fused(optimizer)
     assert all(torch.equal(a, b) for a, b in zip(parameters, before, strict=True))
     assert not step_fused(argparse.Namespace(optimizer=optimizer.optimizer))
-
-
-def test_gradients_on_the_cpu_are_clipped_on_a_machine_with_a_gpu(monkeypatch):
-    monkeypatch.setattr(utils, "multi_tensor_l2norm_available", False)
-    optimizer, parameters = made()
-    set_gradients(parameters, 3)
-    expected = optimizer.clip_grad_norm(0.5)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: "meta")  # the GPU
-    common = argparse.Namespace(cpu=True)
-    trainer = argparse.Namespace(
-        cfg=argparse.Namespace(common=common), is_data_parallel_master=False
-    )
-    JointTranslationTask.begin_run(None, trainer)
-    set_gradients(parameters, 3)
-    assert optimizer.clip_grad_norm(0.5) == expected
