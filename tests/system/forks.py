@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import json
 import logging
 import multiprocessing
 import os
 import signal
+import socket
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, NoReturn
 
 import fairseq_cli.eval_lm
@@ -119,3 +124,61 @@ def start(words: Sequence[str], stdout: Any, stderr: Any) -> Any:
     if words[0] not in programs:
         return program_on_path(words, stdout=stdout, stderr=stderr)
     return Fork(lambda: run_program(words), stdout, stderr)
+
+
+# a program on PATH: hands its words, folder and standard files to `run_script`, which forks
+ASKING = """#!{python} -IS
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as asked:
+    asked.connect({address!r})
+    words = [os.path.basename(sys.argv[0]), *sys.argv[1:]]
+    socket.send_fds(asked, [json.dumps([words, os.getcwd()]).encode()], [0, 1, 2])
+    sys.exit(int(asked.recv(9)))
+"""
+
+
+def run_script(script: Path, folder: Path, **environment: str) -> tuple[int, str]:
+    """Runs a shell script whose installed programs are forks of this process, one at a time.
+
+    Args:
+        script: for bash
+        folder: takes the programs and what the script prints
+        environment: further variables
+
+    Returns:
+        exit status, and what it printed
+    """
+    (folder / "programs").mkdir()
+    for name in programs:
+        path = folder / "programs" / name
+        path.write_text(ASKING.format(python=sys.executable, address=str(folder / "socket")))
+        path.chmod(0o755)
+    places = [folder / "programs", Path(sys.executable).parent, os.environ["PATH"]]
+    variables = {**os.environ, **environment, "PATH": os.pathsep.join(map(str, places))}
+    with socket.socket(socket.AF_UNIX) as server, open(folder / "printed", "wb") as printed:
+        server.bind(str(folder / "socket"))
+        server.listen()
+        server.settimeout(0.05)
+        words = ["bash", "-e", str(script)]
+        process = subprocess.Popen(words, env=variables, stdout=printed, stderr=subprocess.STDOUT)
+        while process.poll() is None:
+            with contextlib.suppress(TimeoutError):
+                asked, _ = server.accept()
+                with asked:
+                    _answer(asked)
+    return process.returncode, (folder / "printed").read_text("utf-8")
+
+
+def _answer(asked: socket.socket) -> None:
+    message, descriptors, _, _ = socket.recv_fds(asked, 1 << 16, 3)
+    words, folder = json.loads(message)
+
+    def call() -> object:
+        os.dup2(descriptors[0], 0)
+        os.chdir(folder)
+        return run_program(words)
+
+    with contextlib.ExitStack() as files:
+        _, out, err = (files.enter_context(os.fdopen(each, "r+b", 0)) for each in descriptors)
+        code = Fork(call, out, err).wait()
+    asked.sendall(str(code).encode())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import forks
 import pytest
+from commands import read_a_command_line
 from helpers import toy_text
 
 from dc_nmt_plugin import cli
@@ -47,12 +46,10 @@ def test_a_script_runs_from_raw_text_to_the_score(arch, pair, tmp_path, monkeypa
     small = [] if arch.startswith("gru") else SMALL
     assert cli.main(["run", "mine", "--sample", "200", *small, "--dry-run"]) == 0
     (tmp_path / "recipe.sh").write_text(capsys.readouterr().out)
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "SEED": "3", "OMP_NUM_THREADS": "1"}
-    words = ["bash", "-e", "recipe.sh"]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    read_a_command_line()
+    code, printed = forks.run_script(tmp_path / "recipe.sh", tmp_path, SEED="3")
+    assert code == 0, printed[-5000:]
     (run,) = (tmp_path / "mine/sample200").glob("*-s3")
     record = read_record(run)
     assert record.decodings[0].scores and record.training.updates == (40 if not small else 4)
-    assert f"{record.decodings[0].scores[0].value:.2f}" in done.stdout
+    assert f"{record.decodings[0].scores[0].value:.2f}" in printed
