@@ -32,7 +32,7 @@ GROUPS = {
         "prepare": "prepare the text of a task for fairseq",
         "train": "train an architecture with its paper's settings",
         "evaluate": "translate and score with a trained run, as its paper did",
-        "paper": "make tables and figures of the papers: list, show, run, table, plot",
+        "paper": "make tables and figures of the papers: list, show, run, table",
     },
     "compare, for example: dc-nmt compare RUN RUN other_toolkit.txt": {
         "score": "score translations with every metric that the papers use",

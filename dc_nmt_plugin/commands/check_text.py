@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import UserError
-from ..table import format_table
 from ..text.checks import UNUSABLE, as_table, refuse, scan_groups, shared_lines
-from ..text.lines import check_same_count, read_lines
+from ..text.lines import check_same_count
 from .parser import Parser
 
 
@@ -17,8 +16,7 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         prog="dc-nmt check-text",
         usage="dc-nmt check-text SOURCE TARGET [SOURCE TARGET ...]\n"
-        "       dc-nmt check-text --counts FILE FILE [FILE FILE ...]\n"
-        "       dc-nmt check-text --lengths N,N,… FILE",
+        "       dc-nmt check-text --counts FILE FILE [FILE FILE ...]",
         description="Lists all problems that make training or scores wrong, with their counts and\n"
         "first lines. The files are pairs with one sentence per line, or one file. The training\n"
         "text comes first, then validation and test text.",
@@ -30,17 +28,8 @@ def main(argv: Sequence[str]) -> int:
         help="compare numbers of lines alone: FILE, and what a tool made of it (text, or an .idx "
         "of fairseq-preprocess)",
     )  # fmt: skip
-    parser.add_argument(
-        "--lengths", metavar="N,N,…",
-        help="count the lines of one FILE alone, in groups that begin with these numbers of words",
-    )  # fmt: skip
     args = parser.parse_args(argv)
     files: list[Path] = args.files
-    if args.lengths:
-        if len(files) > 1 or args.counts:
-            parser.error("--lengths: goes with one FILE, and without --counts")
-        print(_lengths(files[0], args.lengths))
-        return 0
     if len(files) % 2 and (len(files) > 1 or args.counts):
         parser.error(f"{len(files)} files given, but they are checked in pairs")
     groups = [files[n : n + 2] for n in range(0, len(files), 2)]
@@ -61,18 +50,3 @@ def main(argv: Sequence[str]) -> int:
     for sentence in shared_lines(scans):
         print(sentence)
     return 0
-
-
-def _lengths(path: Path, edges: str) -> str:
-    """Returns a table of the numbers of lines by words (pieces, in segmented text)."""
-    from ..evaluation.buckets import group_by_length, parse_edges
-
-    starts = parse_edges("--lengths", edges)
-    lengths = [len(line.split()) for line in read_lines(path)]
-    rows = [
-        (group.label, f"{group.sentences:,}", f"{100 * group.sentences / len(lengths):.1f}")
-        for group, _ in group_by_length(lengths, starts)
-    ]
-    about = f"{len(lengths):,} lines, {min(lengths)} to {max(lengths)} words"
-    mean = f"{sum(lengths) / len(lengths):.2f} on average"
-    return f"{format_table(('words', 'lines', '%'), rows)}\n\n{path}: {about}, {mean}"

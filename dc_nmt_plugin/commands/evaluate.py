@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..steps import Pipeline, stoppable
-from .parser import Parser, add_common, add_run, pipeline_of, use_threads, values_of
+from .parser import Parser, add_common, add_run, pipeline_of, values_of
 
 if TYPE_CHECKING:
     from ..recipes.plan import RunOptions
@@ -33,7 +32,7 @@ def parser() -> Parser:
     add_run(parser)
     parser.add_argument(
         "--subset", default="test", metavar="SET",
-        help="text to translate and score: test, valid, or another test set of the recipe",
+        help="text to translate and score: test (default), valid, or another test set",
     )  # fmt: skip
     parser.add_argument(
         "--as", dest="decoding", default="", metavar="NAME",
@@ -46,7 +45,6 @@ def parser() -> Parser:
 def main(argv: Sequence[str]) -> int:
     """Evaluates one run."""
     args, flags = parser().parse_with_flags(argv)
-    use_threads(args)
     if flags:  # refused before any work
         from .. import registration  # noqa: F401
         from ..compat.fairseq_flags import GENERATE, parse_flags
@@ -93,8 +91,7 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
             )
     pipeline.begin(run.binarised.parent, run.folder.parent, options.seed)
     pipeline.enter(run.folder)
-    # jobs of one run, such as those of dc-nmt paper run --on slurm, may start together
-    with pipeline.alone(run.folder, wait="SLURM_JOB_ID" in os.environ):
+    with pipeline.alone(run.folder, wait=False):
         pipeline.run(*evaluation(run))
     if not pipeline.dry_run:
         print(run.score_log.read_text("utf-8"), end="")

@@ -6,11 +6,27 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError, check_choices
-from . import paper_print
-from .parser import Parser, add_forms, add_json, add_plot, add_text, number
+from ..errors import UsageError, UserError, check_choices
+from ..table import format_table, number_cell
+from .parser import (
+    Parser,
+    add_forms,
+    add_json,
+    add_text,
+    existing,
+    form_of,
+    number,
+    print_json,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from ..papers.comparison import Cell
+    from ..papers.document import Entry, Item
+    from ..papers.parameters import CountRow
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -19,12 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[:1] == ["parameters"]:  # the only one that takes flags of a model
         return _parameters(words[1:])
     args = _parser().parse_args(words)
-    commands = {
-        "list": paper_print.list_items,
-        "show": paper_print.show_item,
-        "run": _run,
-        "table": paper_print.show_table,
-    }
+    commands = {"list": _list, "show": _show, "run": _run, "table": _table}
     return commands[args.command](args)
 
 
@@ -49,27 +60,19 @@ def _parser() -> Parser:
         )
     for command in (show, table):
         add_forms(command, "markdown", "latex")
-    add_plot(table, "draw the curves of an item whose rows are values of a setting")
     run.set_defaults(json=False, markdown=False, latex=False)
     run.add_argument("--max-update", type=number(1), metavar="N", help="number of updates")
     run.add_argument("--dry-run", action="store_true", help="print the commands alone")
     run.add_argument(
-        "--probing", type=_existing, metavar="DIR",
+        "--probing", type=existing, metavar="DIR",
         help="folder data/probing of SentEval, for the probing tasks",
     )  # fmt: skip
     run.add_argument(
-        "--trees", type=_existing, metavar="FILE",
+        "--trees", type=existing, metavar="FILE",
         help="bracketed trees of the references, one a line, for ParsEval",
     )  # fmt: skip
     add_text(run)
     return parser
-
-
-def _existing(text: str) -> Path:
-    path = Path(text)
-    if not path.exists():
-        raise argparse.ArgumentTypeError(f"{text!r} does not exist")
-    return path
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -82,6 +85,74 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(part) for part in text.split(",")))
 
 
+def _list(args: argparse.Namespace) -> int:
+    from ..papers.reader import DOCUMENTS, read_document
+
+    for document in map(read_document, [args.document] if args.document else DOCUMENTS):
+        lines = []
+        for item in document.items:
+            reasons = {entry.reproducible for entry in item.entries} or {item.reproducible}
+            needs = sorted(reason for reason in reasons if reason.startswith("needs"))
+            word = "no"
+            if "yes" in reasons:
+                word = "partly" if needs else "yes"
+            lines.append((item.name, str(len(item.rows) or ""), word, item.title))
+            lines += [("", "", "", f"  {reason}") for reason in needs]
+        header = ("item", "rows", "reproducible", "what it shows")
+        print(f"{document.name}: {document.title}\n\n{format_table(header, lines)}\n")
+    return 0
+
+
+# -- an item as published ------------------------------------------------------------------------
+
+
+def _show(args: argparse.Namespace) -> int:
+    from ..papers.reader import find_item
+    from ..papers.selection import runs_of
+    from ..papers.systems import size_of
+
+    item = find_item(args.item)
+    if args.json:
+        import msgspec
+
+        about = {n: getattr(item, n) for n in ("document", "title", "place", "note", "prose")}
+        print_json({**about, "item": item.name, "cells": msgspec.to_builtins(item.entries)})
+        return 0
+    by_cell = {entry.cell: entry for entry in item.entries}
+    columns = list(item.columns) or [""]
+    rows = []
+    for row in item.rows:
+        cells = [_printed(by_cell.get((row.label, name))) for name in columns]
+        rows.append([row.label, *cells])
+    form = form_of(args)
+    print(f"{form.comment}{item.full_name} ({item.place}): {item.title}")
+    if rows:
+        print(f"\n{form.write(['row', *(name or 'value' for name in columns)], rows)}")
+    absent = {each.absent for each in item.entries if each.absent and each.value is None}
+    notes = [item.note, *(f"{name}: {text}" for name, text in item.shows.items())]
+    notes += [f"{each.row}: {each.note}" for each in item.entries if each.note]
+    notes += [f"no number where {reason}" for reason in sorted(absent)]
+    notes += item.prose
+    runs = runs_of(item)
+    if runs:
+        notes.append(f"to train all rows with one seed: {size_of(runs)}")
+    shown = list(dict.fromkeys(note for note in notes if note))
+    print(f"\n{form.lines(shown)}" if shown else "")
+    return 0
+
+
+def _printed(entry: Entry | None) -> str:
+    if entry is None:
+        return ""
+    text = entry.text if entry.value is None else str(entry.value)
+    if entry.difference is not None:
+        text = f"{text} ({entry.difference:+})" if text else f"{entry.difference:+}"
+    return f"{text}, p < {entry.p}" if entry.p is not None else text
+
+
+# -- an item as measured -------------------------------------------------------------------------
+
+
 def _run(args: argparse.Namespace) -> int:
     from ..papers.plan import Options, plan, run_jobs
     from ..papers.reader import find_item
@@ -90,7 +161,7 @@ def _run(args: argparse.Namespace) -> int:
     from ..steps import stoppable
 
     item = find_item(args.item)
-    folder = paper_print.folder_of(item)
+    folder = _folder_of(item)
     text = ["--downloads", str(args.downloads)]
     text += ["--raw", str(args.raw)] if args.raw else []
     text += ["--any-counts"] if args.any_counts else []
@@ -114,12 +185,78 @@ def _run(args: argparse.Namespace) -> int:
     with stoppable():
         run_jobs(jobs)
     if any(job.output for job in jobs):
-        print(f"\nanalyses and figures: {folder}\n")
-    args.plot = None
-    if item.name.startswith("Figure"):
-        folder.mkdir(parents=True, exist_ok=True)
-        args.plot = folder / "figure"
-    return paper_print.show_table(args)
+        print(f"\nanalyses: {folder}\n")
+    return _table(args)
+
+
+def _folder_of(item: Item) -> Path:
+    """Returns the folder of an item's analyses, with their figures."""
+    name = re.sub(r"[^a-z0-9.]+", "-", item.full_name.lower()).strip("-")
+    return Path("runs/papers") / name
+
+
+def _table(args: argparse.Namespace) -> int:
+    """``dc-nmt paper table``, and the end of ``dc-nmt paper run``."""
+    from ..papers.comparison import cells
+    from ..papers.reader import find_item
+
+    item = find_item(args.item)
+    compared = cells(item, args.rows, args.seeds)
+    if args.json:
+        print_json(
+            [{**asdict(cell), "mean": cell.mean, "deviation": cell.deviation} for cell in compared]
+        )
+    elif compared:
+        form = form_of(args)
+        print(f"{form.comment}{item.full_name}: {item.title}\n")
+        keys = {} if form.comment or args.markdown else {"keys": 2}
+        print(f"{form.write(*_compared(compared), **keys)}\n")
+        print(form.lines(_notes(compared)))
+    elif args.command == "table":
+        _print_analyses(item)
+    return 0
+
+
+def _print_analyses(item: Item) -> None:
+    folder = _folder_of(item)
+    paths = sorted(folder.glob("*.txt"))
+    if not paths:
+        raise UserError(
+            f"{item.full_name}: no number of it is a run's, and {folder} has no analysis yet; "
+            f"dc-nmt paper run '{item.full_name}' makes it"
+        )
+    print("\n\n".join(f"{path}\n\n{path.read_text('utf-8').strip()}" for path in paths))
+
+
+def _compared(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
+    header = ["row", "column", "by", "published", "measured", "± sd", "seeds", "to published"]
+    header += ["published diff.", "published p", "difference"]
+    rows = []
+    for cell in cells:
+        row = [cell.row, cell.column, cell.measure, cell.published or ""]
+        row += [number_cell(cell.mean, ".2f"), number_cell(cell.deviation, ".2f")]
+        row += [str(len(cell.ours)), number_cell(cell.gap, "+.2f")]
+        row += [cell.published_difference or "", f"< {cell.published_p}" * bool(cell.published_p)]
+        rows.append([*row, number_cell(cell.difference, "+.2f")])
+    return header, rows
+
+
+def _notes(cells: Sequence[Cell]) -> list[str]:
+    notes = ["measured: mean over the seeds that are trained to their end and scored"]
+    if any(cell.difference is not None for cell in cells):
+        notes.append(
+            "difference: to the baseline, over the seeds that both have; dc-nmt compare and "
+            "results --over-seeds test it"
+        )
+    # each setting in which runs differ from the published ones, once
+    differing = dict.fromkeys(text for cell in cells for text in cell.other_settings)
+    of_baseline = dict.fromkeys(text for cell in cells for text in cell.other_settings_against)
+    notes += [f"to published: nothing for runs of other settings: {text}" for text in differing]
+    alone = [text for text in of_baseline if text not in differing]
+    return notes + [f"difference: to a run of other settings: {text}" for text in alone]
+
+
+# -- parameters ----------------------------------------------------------------------------------
 
 
 def _parameters(argv: Sequence[str]) -> int:
@@ -132,8 +269,9 @@ def _parameters(argv: Sequence[str]) -> int:
     )
     parser.add_argument("arch", nargs="*", help="default: all, with the published counts")
     parser.add_argument(
-        "--vocabulary", type=number(1), default=32_000, help="number of types in the dictionary"
-    )
+        "--vocabulary", type=number(1), default=32_000, metavar="N",
+        help="number of types in the dictionary; default: 32000",
+    )  # fmt: skip
     parser.add_argument("--item", help="count one table alone, such as 'thesis, Table 3.2'")
     add_json(parser)
     args, words = parser.parse_with_flags(argv)
@@ -148,12 +286,27 @@ def _parameters(argv: Sequence[str]) -> int:
 
     check_choices("architecture", args.arch, architectures(), "dc-nmt arch-flags")
     tables = {} if args.arch else dict(published_items())
+    names = args.arch or list(architectures())
     if args.item:
         name = find_item(args.item).full_name
         if name not in tables:
             raise UsageError(f"--item: {name} has no parameter counts; {', '.join(tables)} have")
-        return paper_print.print_counts(published_rows(name, tables[name]), args.json)
+        tables, names = {name: tables[name]}, []
     rows = [row for name, entries in tables.items() for row in published_rows(name, entries)]
-    for name in args.arch or architectures():
-        rows.append(preset_row(name, model_settings(name, words), args.vocabulary))
-    return paper_print.print_counts(rows, args.json)
+    rows += [preset_row(name, model_settings(name, words), args.vocabulary) for name in names]
+    if args.json:
+        print_json([asdict(row) for row in rows])
+    else:
+        blocks = []
+        for table in dict.fromkeys(row.table for row in rows):
+            lines = [_count_cells(row) for row in rows if row.table == table]
+            header = ["model", "vocabulary", "built (M)", "published (M)", "difference"]
+            blocks.append(f"{table}\n{format_table([*header, 'check', 'note'], lines)}")
+        print("\n\n".join(blocks))
+    return 1 if any(row.within is False for row in rows) else 0
+
+
+def _count_cells(row: CountRow) -> list[Any]:
+    verdict = {None: "", True: "ok", False: "NOT MET"}[row.within]
+    cells = [row.name, f"{row.vocabulary:,}", f"{row.built:.3f}", number_cell(row.published, "g")]
+    return [*cells, number_cell(row.difference, "+.2%"), verdict, row.note]

@@ -22,19 +22,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class WithDefaults(argparse.RawDescriptionHelpFormatter):
-    """Help that adds the default of every option."""
-
-    def _get_help_string(self, action: argparse.Action) -> str | None:
-        default, text = action.default, action.help
-        if not text or "default" in text or default in (None, False, True, argparse.SUPPRESS):
-            return text
-        if isinstance(default, list | tuple):
-            default = " ".join(map(str, default))
-        shown = str(default).replace("%", "%%")
-        return f"{text} (default: {shown})" if shown else text
-
-
 class Parser(argparse.ArgumentParser):
     """argparse's parser, with options and arguments in any order, and no abbreviations.
 
@@ -45,21 +32,25 @@ class Parser(argparse.ArgumentParser):
         about = (description or "").replace("``", "")
         if "\n" not in about:  # the formatter keeps the lines of docstrings as they are
             about = textwrap.fill(about, 80)
-        super().__init__(
-            description=about, allow_abbrev=False, formatter_class=WithDefaults, **options
-        )
-        self._given: dict[argparse.Action, list[str]] = {}
+        form = argparse.RawDescriptionHelpFormatter
+        super().__init__(description=about, allow_abbrev=False, formatter_class=form, **options)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        # argparse cannot mix the order of a subcommand's options and arguments
-        parse = self.parse_known_args if self._subparsers else self.parse_known_intermixed_args
-        found, rest = parse(args, namespace)
+        words = sys.argv[1:] if args is None else list(args)
+        if self._subparsers:  # argparse cannot mix the order of their options and arguments
+            found, rest = self.parse_known_args(words, namespace)
+        else:
+            self._check_options(words)
+            found, rest = self.parse_known_intermixed_args(words, namespace)
         if rest:
             self.error(f"{rest[0]}: is one argument too many for {self.prog}")
         return found
 
     def parse_with_flags(self, argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-        """Returns known options, and fairseq's flags: unknown ones, and all after ``--``."""
+        """Returns known options, and fairseq's flags: unknown ones, and all after ``--``.
+
+        argparse's parse_known_args would take the value of an unknown flag for an argument.
+        """
         words = list(argv)
         end = words.index("--") if "--" in words else len(words)
         own: list[str] = []
@@ -71,34 +62,37 @@ class Parser(argparse.ArgumentParser):
                 now = own if name in self._option_string_actions else flags
             now.append(word)
         flags += words[end + 1 :]
-        names = [_option(word) for word in flags if _option(word)]
+        names = [name for name in map(_option, flags) if name]
         for name in names:
             if names.count(name) > 1:
                 self.error(f"{name}: is given twice; give it once")
         return self.parse_args(own), flags
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        words = sys.argv[1:] if args is None else list(args)
-        self._given = {}
-        if not self._subparsers:  # a subcommand's parser knows its own options
-            # before argparse tells of a required option, which may be the one with an error
-            for name in filter(None, map(_option, words)):
-                if name not in self._option_string_actions:
-                    hint = did_you_mean(name, self._option_string_actions)
-                    self.error(f"{name}: {self.prog} has no such option.{hint}")
-        return super().parse_known_args(words, namespace)
+        if not self._subparsers:  # of a subcommand
+            self._check_options(args)
+        return super().parse_known_args(args, namespace)
 
-    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        if "" in arg_strings and action.metavar != "TEXT":  # which a sentence may be
-            name = action.option_strings[-1] if action.option_strings else str(action.metavar)
-            self.error(f"{name}: '' is not a value; leave it out, or give one")
-        if action.option_strings and action.nargs != 0:
-            if action in self._given and not isinstance(action, argparse._AppendAction):
-                both = f"{' '.join(self._given[action])!r} and with {' '.join(arg_strings)!r}"
-                name = action.option_strings[-1]
-                self.error(f"{name}: is given twice, with {both}; give it once")
-            self._given[action] = arg_strings
-        return super()._get_values(action, arg_strings)
+    def _check_options(self, words: Sequence[str]) -> None:
+        """Refuses unknown and repeated options, and empty values.
+
+        argparse would first report a missing option, which may be the misspelt one.
+        """
+        names: list[str] = []
+        for word in words:
+            name = _option(word)
+            if name and name not in self._option_string_actions:
+                hint = did_you_mean(name, self._option_string_actions)
+                self.error(f"{name}: {self.prog} has no such option.{hint}")
+            if name:
+                action = self._option_string_actions[name]
+                repeatable = action.nargs == 0 or isinstance(action, argparse._AppendAction)
+                if name in names and not repeatable:
+                    self.error(f"{name}: is given twice; give it once")
+                names.append(name)
+            last = names[-1] if names else self.prog
+            if word in ("", f"{name}=") and last != "--sentence":
+                self.error(f"{last}: '' is not a value; leave it out, or give one")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None:
@@ -127,6 +121,13 @@ def number(least: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def existing(text: str) -> Path:
+    """Checks a file or folder that is read."""
+    if not Path(text).exists():
+        raise argparse.ArgumentTypeError(f"{text!r} does not exist")
+    return Path(text)
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:
@@ -184,19 +185,6 @@ def figure(text: str) -> Path:
     if path.suffix and path.suffix.lower() not in FORMATS:
         raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FORMATS)}")
     return path
-
-
-def add_threads(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--threads", type=number(1), metavar="N",
-        help="CPU threads of training and translation; default: all",
-    )  # fmt: skip
-
-
-def use_threads(args: argparse.Namespace) -> None:
-    """Sets the number of threads for the programs that this process starts."""
-    if args.threads:
-        os.environ["OMP_NUM_THREADS"] = str(args.threads)
 
 
 # -- options of recipes ------------------------------------------------------------------------
@@ -291,7 +279,6 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--average", type=number(0), metavar="N",
         help="number of last checkpoints to keep and average; 0: only the best checkpoint",
     )  # fmt: skip
-    add_threads(parser)
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:

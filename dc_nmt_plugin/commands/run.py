@@ -15,7 +15,6 @@ from .parser import (
     add_text,
     add_training,
     pipeline_of,
-    use_threads,
     values_of,
 )
 from .prepare import prepare
@@ -41,7 +40,6 @@ def main(argv: Sequence[str]) -> int:
     add_run(parser)
     add_training(parser)
     args, flags = parser.parse_with_flags(argv)
-    use_threads(args)
     from ..recipes.plan import plan_run, plan_training
     from ..recipes.preparation import TextOptions
     from ..recipes.recipe import load

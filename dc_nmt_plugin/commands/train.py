@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..steps import Pipeline, stoppable
-from .parser import Parser, add_common, add_run, add_training, pipeline_of, use_threads, values_of
+from .parser import Parser, add_common, add_run, add_training, pipeline_of, values_of
 
 if TYPE_CHECKING:
     from ..recipes.plan import RunOptions, TrainOptions
@@ -37,7 +37,6 @@ def parser() -> Parser:
 def main(argv: Sequence[str]) -> int:
     """Trains one architecture."""
     args, flags = parser().parse_with_flags(argv)
-    use_threads(args)
     with stoppable():
         train(pipeline_of(args, "train", argv), *options_of(args, flags))
     return 0

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..evaluation.chance import Difference, holm
-from ..evaluation.metrics import METRICS
-from ..evaluation.significance import compare_systems
-from ..evaluation.systems import PlainTextOptions, load_systems, sides_of
 from ..runs.finding import Run
 from ..runs.record import read_record
 from .document import SCORES, Entry, Item
 from .published import differing_settings
-from .selection import NEEDED, baseline, entries_of, is_masked, of_runs
+from .selection import NEEDED, baseline, entries_of, of_runs
 from .systems import decoding_of
 
 SPEEDS = ("train-steps", "decode-sentences", "decode-tokens")
@@ -29,11 +25,8 @@ class Cell:
         row, column, measure: of the entry
         published, published_difference, published_p: as printed; None where they are not
         ours: one number for each seed whose run is finished and scored
-        difference: mean minus the baseline's mean, over the seeds that both have
-        tested: interval and p of that difference; None without translations of both
-        corrected_p: its p, by Holm for the systems in this column against this baseline
-        against: the baseline's row
-        other_settings: settings that differ from those of the published number
+        difference: mean difference to the baseline over the seeds that both have
+        other_settings: settings of the runs that differ from those of the published number
         other_settings_against: the same for the baseline
     """
 
@@ -45,9 +38,6 @@ class Cell:
     published_p: str | None = None
     ours: tuple[float, ...] = ()
     difference: float | None = None
-    tested: Difference | None = None
-    corrected_p: float | None = None
-    against: str = ""
     other_settings: tuple[str, ...] = ()
     other_settings_against: tuple[str, ...] = ()
 
@@ -84,18 +74,13 @@ def cells(item: Item, rows: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
     """
     # a finished run counts, whatever its text was
     entries = [entry for entry in entries_of(item, rows, NEEDED) if of_runs(entry)]
-    return _corrected([_cell(entry, seeds) for entry in entries])
+    return [_cell(entry, seeds) for entry in entries]
 
 
 def _cell(entry: Entry, seeds: Sequence[int]) -> Cell:
-    runs, base = _runs(entry, seeds), baseline(entry)
-    base_runs = _runs(base, seeds) if base else {}
-    both = [seed for seed in runs if seed in base_runs]
-    scores = _numbers([runs[seed] for seed in both], entry.measure)
-    base_scores = _numbers([base_runs[seed] for seed in both], entry.measure)
-    gap = (
-        statistics.fmean(scores) - statistics.fmean(base_scores) if scores and base_scores else None
-    )
+    ours, differing = _measured(entry, seeds)
+    base, differing_against = _measured(baseline(entry), seeds)
+    differences = [ours[seed] - base[seed] for seed in ours if seed in base]
     return Cell(
         row=entry.row,
         column=entry.column,
@@ -103,61 +88,45 @@ def _cell(entry: Entry, seeds: Sequence[int]) -> Cell:
         published=None if entry.value is None else str(entry.value),
         published_difference=None if entry.difference is None else f"{entry.difference:+}",
         published_p=None if entry.p is None else str(entry.p),
-        ours=tuple(_numbers(list(runs.values()), entry.measure)),
-        difference=gap,
-        tested=_tested(base_runs, runs, both, entry.measure),
-        against=entry.row if is_masked(entry) else entry.against,
-        other_settings=_other_settings(entry, runs.values()),
-        other_settings_against=_other_settings(base, base_runs.values()),
+        ours=tuple(ours.values()),
+        difference=statistics.fmean(differences) if differences else None,
+        other_settings=differing,
+        other_settings_against=differing_against,
     )
 
 
-def _corrected(cells: Sequence[Cell]) -> list[Cell]:
-    """Returns the cells with p corrected over the cells of one column, measure and baseline."""
-    families: dict[tuple[str, str, str], list[int]] = {}
-    for place, cell in enumerate(cells):
-        if cell.tested:
-            families.setdefault((cell.column, cell.measure, cell.against), []).append(place)
-    corrected = list(cells)
-    for places in families.values():
-        tests = [cells[place].tested for place in places]
-        p_values = holm([test.p_value for test in tests if test])
-        for place, p_value in zip(places, p_values, strict=True):
-            corrected[place] = replace(cells[place], corrected_p=p_value)
-    return corrected
-
-
-def _runs(entry: Entry, seeds: Sequence[int]) -> dict[int, Run]:
-    """Returns the run of each seed that was trained to its end and then scored."""
-    decoding = decoding_of(entry)
-    runs = {}
+def _measured(
+    entry: Entry | None, seeds: Sequence[int]
+) -> tuple[dict[int, float], tuple[str, ...]]:
+    """Returns the number of each finished seed, and the settings that are not as published."""
+    numbers: dict[int, float] = {}
+    differing: dict[str, None] = {}
+    if entry is None:
+        return {}, ()
     for seed in seeds:
-        planned = decoding.run(seed)
-        if not (planned.record.is_file() and planned.is_trained()):
-            continue
-        record = read_record(planned.folder)
-        decoded = record.decoding(planned.way)
-        if decoded and decoded.scores:
-            run = Run(planned.record, record, decoded)
-            updates, whole = run.updates, record.settings.get("max-update")
-            if updates is None or not isinstance(whole, int | float) or updates >= _WHOLE * whole:
-                runs[seed] = run
-    return runs
+        run = _finished_run(entry, seed)
+        number = _number(run, entry.measure) if run else None
+        if run and number is not None:
+            numbers[seed] = number
+            settings, search = run.record.settings, run.decoding.search
+            differing.update(dict.fromkeys(differing_settings(entry, settings, search)))
+    return numbers, tuple(differing)
 
 
-def _other_settings(entry: Entry | None, runs: Iterable[Run]) -> tuple[str, ...]:
-    """Returns the settings in which runs differ from a published entry, each once."""
-    settings: dict[str, None] = {}
-    for run in runs:
-        assert entry is not None  # only an entry has runs
-        differing = differing_settings(entry, run.record.settings, run.decoding.search)
-        settings.update(dict.fromkeys(differing))
-    return tuple(settings)
-
-
-def _numbers(runs: Sequence[Run], measure: str) -> list[float]:
-    numbers = [_number(run, measure) for run in runs]
-    return [number for number in numbers if number is not None]
+def _finished_run(entry: Entry, seed: int) -> Run | None:
+    """Returns the run of an entry if it was trained to its end and then scored."""
+    planned = decoding_of(entry).run(seed)
+    if not (planned.record.is_file() and planned.is_trained()):
+        return None
+    record = read_record(planned.folder)
+    decoding = record.decoding(planned.way)
+    if not (decoding and decoding.scores):
+        return None
+    run = Run(planned.record, record, decoding)
+    updates, wanted = run.updates, record.settings.get("max-update")
+    if updates and isinstance(wanted, int | float) and updates < _WHOLE * wanted:
+        return None
+    return run
 
 
 def _number(run: Run, measure: str) -> float | None:
@@ -172,22 +141,3 @@ def _number(run: Run, measure: str) -> float | None:
     if measure == "decode-sentences":
         return run.decoding.sentences_per_second
     return run.decoding.tokens_per_second
-
-
-def _tested(
-    base: Mapping[int, Run], ours: Mapping[int, Run], seeds: Sequence[int], measure: str
-) -> Difference | None:
-    """Returns the test of the difference over the seeds that both have."""
-    if measure not in SCORES or not seeds or base == ours:
-        return None
-    runs = {f"base {seed}": base[seed] for seed in seeds}
-    runs |= {f"ours {seed}": ours[seed] for seed in seeds}
-    systems = load_systems(list(runs.values()), PlainTextOptions(), list(runs))
-    metric = METRICS[measure]
-    sides = sides_of(systems, metric)
-    texts = {
-        name: {str(seed): sides[f"{name} {seed}"].hypotheses for seed in seeds}
-        for name in ("base", "ours")
-    }
-    references, language = sides[systems[0].label].references, systems[0].target_lang
-    return compare_systems(texts, references, language, metric)[1].against

@@ -129,8 +129,6 @@ class Item(Settings, kw_only=True):
         analysis: options of the command that makes it, without ``--``
         significance: command that tests the entries with a printed p; "" for the table's own test
         sources: printed source sentences whose translations it shows
-        drawn_from: item of the same document that has its numbers; "" for itself
-        origin: rows that are the first point of every curve → the point, such as ``n = 1``
         prose: numbers of the text that follow from its cells
         shows: column, mark or part of a figure → what it shows
         document, entries: set by the reader
@@ -145,8 +143,6 @@ class Item(Settings, kw_only=True):
     analysis: dict[str, str] = {}
     significance: str = ""
     sources: list[str] = []
-    drawn_from: str = ""
-    origin: dict[str, str] = {}
     prose: list[str] = []
     shows: dict[str, str] = {}
     absent: str = ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from ..flags import flag_value
 from ..recipes.recipe import load
 from .document import SCORES, Entry, Item
 from .selection import NEEDED, baseline, entries_of
-from .systems import OF_TEXT, UNTRAINED, Decoding, Training, decoding_of
+from .systems import Decoding, Training, decoding_of
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,7 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
         UserError: no such row, or one that cannot be run
     """
     entries = entries_of(item, rows, options.flags)
-    trained = [entry for entry in entries if entry.measure not in UNTRAINED]
-    of_text = [entry for entry in entries if entry.measure in OF_TEXT]
+    trained = [entry for entry in entries if entry.measure != "params"]
     decodings: dict[Decoding, None] = {}
     for entry in trained:
         base = baseline(entry)
@@ -84,14 +82,13 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
             decodings[decoding_of(base)] = None
         decodings[decoding_of(entry)] = None
 
-    jobs = _texts([*decodings, *map(decoding_of, of_text)], options)
+    jobs = _texts(decodings, options)
     for seed in options.seeds:
         for decoding in decodings:
             jobs += _training_and_evaluation(decoding, seed, options)
     if any(entry.measure == "params" for entry in entries):
         words = ("paper", "parameters", "--item", item.full_name)
         jobs.append(Job(words, output=to / "params.txt"))
-    jobs += [_counting(item, entry, options, to) for entry in of_text]
 
     shown: dict[str, list[Entry]] = {}  # command → the entries that it shows
     for entry in trained:
@@ -100,9 +97,8 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
         tested = [entry for entry in trained if entry.p is not None]
         shown[item.significance] = [*filter(None, map(baseline, tested)), *tested]
     for seed in options.seeds:
-        analyses = Analyses(item, options, seed, to)
         for by, own in shown.items():
-            jobs += analyses.jobs(by, own)
+            jobs += _analyses(item, by, own, options, seed, to)
     return list(dict.fromkeys(jobs))
 
 
@@ -137,93 +133,53 @@ def _training_and_evaluation(decoding: Decoding, seed: int, options: Options) ->
     return [train, Job((*words, *decoding.flags))]
 
 
-def _counting(item: Item, entry: Entry, options: Options, to: Path) -> Job:
-    """Returns the job that counts source sentences by length; it needs no model."""
-    run = decoding_of(entry).run(options.seeds[0])
-    pieces = run.binarised.with_name(run.binarised.name.replace("bin", "bpe", 1))
-    folder = pieces if item.analysis["unit"] == "pieces" else run.raw / "tokenised"
-    own = re.fullmatch(r"<(\d+)", entry.of)  # a group of its own, such as <31
-    edges = own[1] if own else item.analysis["edges"]
-    words = ("check-text", "--lengths", edges, str(folder / f"{run.split}.{run.source}"))
-    name = f"source-lengths-{edges}" if own else "source-lengths"
-    return Job(words, output=to / f"{name}.txt")
+def _analyses(
+    item: Item, by: str, entries: Sequence[Entry], options: Options, seed: int, to: Path
+) -> Iterator[Job]:
+    """Yields the jobs with which a command, such as ``analyze gates``, makes entries of a seed."""
+    decodings = list(dict.fromkeys(decoding_of(entry) for entry in entries))
+    runs = [decoding.run(seed) for decoding in decodings]
+    folders = list(dict.fromkeys(str(run.folder) for run in runs))
+    # the published options of the analysis
+    published = [word for name, value in item.analysis.items() for word in (f"--{name}", value)]
 
+    def job(name: str, words: Sequence[str], plot: bool = False) -> Job:
+        """Returns a job with its output in a file, and its figure beside this file."""
+        if len(options.seeds) > 1:
+            name = f"{name}-s{seed}"
+        words = [*words, "--plot", str(to / name)] if plot else words
+        return Job(tuple(words), output=to / f"{name}.txt")
 
-@dataclass(frozen=True)
-class Analyses:
-    """Makes the analyses of an item's runs of one seed.
-
-    Attributes:
-        item, options, seed: of the runs
-        to: folder for the output
-    """
-
-    item: Item
-    options: Options
-    seed: int
-    to: Path
-
-    def jobs(self, by: str, entries: Sequence[Entry]) -> Iterator[Job]:
-        """Yields the jobs with which a command, such as ``analyze gates``, makes entries."""
-        decodings = list(dict.fromkeys(decoding_of(entry) for entry in entries))
-        command, *words = by.split()
-        if command == "analyze":
-            yield self._analysis(words, decodings, entries[0].measure)
-        elif command == "probe":
-            words = ["probe", *self._folders(decodings), "--tasks", str(self.options.probing)]
-            yield self._job("probing", [*words, *self._published()], plot=True)
-        elif command == "translate":
-            sentences = [word for text in self.item.sources for word in ("--sentence", text)]
-            for each in decodings:
-                folder = each.run(self.seed).folder
-                name = f"examples-{folder.name}-{each.name}".removesuffix("-")
-                words = ["translate", str(folder), *sentences, *each.flags]
-                yield Job(tuple(words), output=self.to / f"{name}.txt")
-        elif words == ["--t-test"]:
-            yield from self._t_tests(entries)
-
-    def _analysis(self, by: Sequence[str], decodings: Sequence[Decoding], measure: str) -> Job:
-        name = by[0]
-        words = ["analyze", name, *self._folders(decodings), "--subset", decodings[0].subset]
-        words += self._published()
-        if "--trees" in by:
+    command, *words = by.split()
+    if command == "analyze":
+        name = words[0]
+        analysis = ["analyze", name, *folders, "--subset", decodings[0].subset, *published]
+        if "--trees" in words:
             name = "parseval"
-            words += ["--trees", str(self.options.trees)]
+            analysis += ["--trees", str(options.trees)]
         if name == "lengths":
-            run = decodings[0].run(self.seed)
+            run, measure = runs[0], entries[0].measure
             if measure in SCORES and not METRICS[measure].tokenized:
-                words += ["--reference", str(run.raw / f"{run.split}.{run.target}")]
-                words += ["--tokenizer", flag_value(run.score, "--tokenizer") or "none"]
-            words += run.decode
-        return self._job(name, words, plot=True)
-
-    def _t_tests(self, entries: Sequence[Entry]) -> Iterator[Job]:
-        """Yields a test of each set and metric: the baseline, then the systems with a printed p."""
+                analysis += ["--reference", str(run.raw / f"{run.split}.{run.target}")]
+                analysis += ["--tokenizer", flag_value(run.score, "--tokenizer") or "none"]
+            analysis += run.decode
+        yield job(name, analysis, plot=True)
+    elif command == "probe":
+        probing = ["probe", *folders, "--tasks", str(options.probing), *published]
+        yield job("probing", probing, plot=True)
+    elif command == "translate":
+        sentences = [word for text in item.sources for word in ("--sentence", text)]
+        for decoding, run in zip(decodings, runs, strict=True):
+            name = f"examples-{run.folder.name}-{decoding.name}".removesuffix("-")
+            translation = ("translate", str(run.folder), *sentences, *decoding.flags)
+            yield Job(translation, output=to / f"{name}.txt")
+    elif words == ["--t-test"]:  # of each set and metric: the baseline, then the tested systems
         for column, measure in dict.fromkeys((entry.column, entry.measure) for entry in entries):
             own = [entry for entry in entries if entry.column == column]
             systems = []
-            for each in dict.fromkeys(decoding_of(entry) for entry in own):
-                run = each.run(self.seed)
+            for run in (each.run(seed) for each in dict.fromkeys(map(decoding_of, own))):
                 systems.append(f"{run.folder}:{run.way}" if run.way else str(run.folder))
-            words = ["compare", *systems, "--metric", measure, "--t-test"]
-            yield self._job(f"t-test-{column}", words)
-
-    def _folders(self, decodings: Sequence[Decoding]) -> list[str]:
-        return list(dict.fromkeys(str(each.run(self.seed).folder) for each in decodings))
-
-    def _published(self) -> list[str]:
-        """Returns the published options of the analysis."""
-        words = []
-        for name, value in self.item.analysis.items():
-            words += [f"--{name}", value]
-        return words
-
-    def _job(self, name: str, words: Sequence[str], plot: bool = False) -> Job:
-        """Returns a job with its output in a file, and its figure beside this file."""
-        if len(self.options.seeds) > 1:
-            name = f"{name}-s{self.seed}"
-        words = [*words, "--plot", str(self.to / name)] if plot else words
-        return Job(tuple(words), output=self.to / f"{name}.txt")
+            yield job(f"t-test-{column}", ["compare", *systems, "--metric", measure, "--t-test"])
 
 
 def run_jobs(jobs: Sequence[Job]) -> None:

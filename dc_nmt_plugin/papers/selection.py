@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 
 import msgspec
 
 from ..errors import UserError, check_choices
 from .document import SCORES, YES, Entry, Item
-from .reader import find_item, read_document
-from .systems import UNTRAINED, Training, has_run, training_of
+from .reader import read_document
+from .systems import Training, has_run, training_of
 
-# row of a point of a curve: "n = 3", or "S-Agg, n = 3"
-POINT = re.compile(r"(?:(.*), )?(\w) = (\d+)")
 # flags of `dc-nmt paper run` that a reason in the data can name
 NEEDED = ("--any-counts", "--probing", "--trees")
 _OF_RUNS = (*SCORES, "params", "train-steps", "decode-sentences", "decode-tokens")
@@ -36,8 +33,9 @@ def entries_of(item: Item, rows: Sequence[str], flags: Collection[str]) -> list[
         if is_open(entry, flags) and (entry.measure == "params" or has_run(entry))
     ]
     if not open_entries:
-        blocked = [entry for entry in (*chosen, *item.entries) if entry.reproducible != YES]
-        reason = blocked[0].reproducible if blocked else "nothing of it is trained here"
+        reasons = [each.reproducible for each in (*chosen, *item.entries, item)]
+        blocked = [reason for reason in reasons if reason != YES]
+        reason = blocked[0] if blocked else "nothing of it is trained here"
         raise UserError(f"{item.full_name}: cannot be run: {reason}")
     return open_entries
 
@@ -66,7 +64,7 @@ def of_runs(entry: Entry) -> bool:
 
 def runs_of(item: Item) -> list[Training]:
     """Returns the training runs of an item, each once."""
-    needed = [e for e in _shown(item) if has_run(e) and e.measure not in UNTRAINED]
+    needed = [entry for entry in item.entries if has_run(entry) and entry.measure != "params"]
     return list(dict.fromkeys(map(training_of, needed)))
 
 
@@ -76,7 +74,7 @@ def baseline(entry: Entry) -> Entry | None:
     It is a row of the item, or a system that has numbers elsewhere in the document. With a masked
     encoder layer, it is the same model without the mask.
     """
-    if is_masked(entry):
+    if "mask_source_layers" in entry.decoding:
         return msgspec.structs.replace(entry, decoding={})
     ours = [each for each in read_document(entry.document).entries if not each.other]
     place = (entry.item, entry.against, entry.column)
@@ -89,34 +87,17 @@ def baseline(entry: Entry) -> Entry | None:
     return None if base is entry else base
 
 
-def is_masked(entry: Entry) -> bool:
-    """Returns True if an encoder layer is masked."""
-    return "mask_source_layers" in entry.decoding
-
-
 def _is_comparable(one: Entry, other: Entry) -> bool:
     names = ("task", "subset", "training", "decoding")
     alike = all(getattr(one, name) == getattr(other, name) for name in names)
     return alike and one.measure in SCORES and one.part == "main"
 
 
-def _shown(item: Item) -> list[Entry]:
-    """Returns the entries of an item, or those that a figure draws from another item."""
-    if not item.drawn_from:
-        return item.entries
-    source = find_item(f"{item.document}, {item.drawn_from}")
-    scores = [entry for entry in source.entries if entry.measure in SCORES]
-    return [e for e in scores if e.row in item.origin or POINT.fullmatch(e.row)]
-
-
 def _chosen(item: Item, rows: Sequence[str]) -> list[Entry]:
     """Returns the entries of rows or columns that are measurements of this package's systems."""
-    shown = _shown(item)
-    # a figure's own rows are named beside those of the table that it draws
-    labels = [row.label for row in item.rows] + [entry.row for entry in shown]
-    check_choices("--rows", rows, list(dict.fromkeys([*labels, *item.columns])))
+    check_choices("--rows", rows, [*(row.label for row in item.rows), *item.columns])
     return [
         entry
-        for entry in shown
+        for entry in item.entries
         if entry.is_of_a_run and (not rows or entry.row in rows or entry.column in rows)
     ]

@@ -17,8 +17,6 @@ from ..recipes.settings import RunSettings, settings_of
 from .document import Entry
 
 MODELS = Path(__file__).with_name("models.yaml")
-OF_TEXT = ("sentences", "length")  # measures of a text
-UNTRAINED = ("params", *OF_TEXT)  # measures that need no training run
 
 
 @dataclass(frozen=True)

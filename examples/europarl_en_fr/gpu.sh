@@ -47,6 +47,7 @@ done
 for system in ${parameters[@]+"${parameters[@]}"}; do
   [[ " ${systems[*]} " == *" $system "* ]] || die "--parameters '$system' is none of the systems: ${systems[*]}"
 done
+export OMP_NUM_THREADS=1
 PATH=$PATH:$ROOT/.venv/bin # an environment that is in use comes first
 need dc-nmt "run scripts/setup.sh"
 out=${out:-runs/$task${sample:+-sample${sample[1]}}} keep=${keep:-$out/kept-s$seed}
@@ -56,7 +57,7 @@ mkdir -p "$work" "$keep"
 
 training=(--bf16 --keep-interval-updates 25 --max-tokens-valid 16384) machine=(--gpus 1) decoding=(--max-tokens 16384)
 [ $device = gpu ] || training=(--keep-interval-updates 25) machine=(--gpus 0) decoding=(--cpu)
-common=(--out "$out" --seed "$seed" --threads 1 ${sample[@]+"${sample[@]}"})
+common=(--out "$out" --seed "$seed" ${sample[@]+"${sample[@]}"})
 
 # run_of SYSTEM: the folder of its run. updates_of SYSTEM: those of its checkpoints, one a line.
 run_of() { printf '%s\n' "$out/$1-s$seed"; }

@@ -15,7 +15,7 @@ transformers=(transformer_standard transformer_dc transformer_ctxaware transform
 systems=("${transformers[@]}" transformer axes transformer_standard_9600 gru_selfattn_residual_baseline
   gru_selfattn_residual_mean gru_selfattn_residual "${transformers[@]/%/_modern}")
 KEPT=$ROOT/examples/multi30k_en_de/runs
-export KEPT
+export KEPT OMP_NUM_THREADS=1
 
 # kept RUN: the folder that it is kept in. Runs on the modern base block have a table of their own.
 kept() {
@@ -34,7 +34,7 @@ training() {
     *_modern) words="${system%_modern} --base modern" ;;
     *) words=$system ;;
   esac
-  echo "run multi30k_en_de $words --name $1 --seed ${1##*-s} --threads 1"
+  echo "run multi30k_en_de $words --name $1 --seed ${1##*-s}"
 }
 
 # train RUN: train, evaluate and keep it; what that prints goes to a log.

@@ -54,7 +54,7 @@ def published(document: str, part: str = "") -> str:
     blocks = []
     for item in read_document(document).items:
         wanted = not part or part == item.name or f" {part}." in f" {item.name}"
-        if not wanted or (not item.rows and not item.drawn_from):
+        if not wanted or not item.rows:
             continue
         head, *body = printed(
             "paper", "show", f"{document}, {item.name}", "--markdown"

@@ -101,7 +101,7 @@ def test_a_listing_or_a_plan_imports_little(line, tmp_path):
         ("train multi30k_en_de transformer_dcc", 2, "Did you mean 'transformer_dc'?"),
         ("evaluate multi30k_en_de transformer_dc --seed x", 2, "--seed: 'x' is not"),
         # a repeated option that takes one value, ours or fairseq's
-        ("score h --reference r --target-lang en --target-lang de", 2, "'en' and with 'de'"),
+        ("score h --reference r --target-lang en --target-lang de", 2, "given twice"),
         ("new x --train a.de a.en --valid b.de b.en --valid c.de c.en", 2, "given twice"),
         ("train multi30k_en_de transformer_dc --seed 1 --seed 2", 2, "given twice"),
         ("train multi30k_en_de transformer_dc --dropout 0.1 --dropout=0.2", 2, "given twice"),
@@ -131,7 +131,7 @@ def test_options_and_arguments_come_in_any_order():
     assert args == argparse.Namespace(
         task="t", archs=["a", "b"], switch=True, each=[["1", "2"], ["3", "4"]], one=["e", "f"]
     )
-    with pytest.raises(UsageError, match="--one: is given twice, with 'e f' and with 'g'"):
+    with pytest.raises(UsageError, match="--one: is given twice"):
         parser.parse_args(["t", "--one", "e", "f", "--one", "g"])
 
 

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from math import nan
 
 import pytest
-from numpy.testing import assert_array_equal
 
 from dc_nmt_plugin.commands import paper
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.papers import curve
 from dc_nmt_plugin.papers import plan as jobs
-from dc_nmt_plugin.papers.comparison import Cell
 
 
 def printed(capsys, *words):
@@ -47,14 +42,12 @@ def test_parameters_of_a_table_and_of_an_architecture(capsys):
     assert row["built"] == pytest.approx(73.8, abs=0.05)
 
 
-def test_a_run_of_a_figure_draws_it(tmp_path, monkeypatch, capsys):
+def test_a_run_ends_in_the_table(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(jobs, "run_jobs", lambda jobs: print("[1/2] dc-nmt prepare"))
-    assert paper.main(["run", "dual-context, Figure 4"]) == 0  # analyses only
-    assert "[1/2] dc-nmt prepare" in capsys.readouterr().out
     assert paper.main(["run", "dual-context, Figure 3"]) == 0
-    streams = capsys.readouterr()
-    assert "29.26" in streams.out and "figure.svg" in streams.err
+    out = capsys.readouterr().out
+    assert "[1/2] dc-nmt prepare" in out and "29.26" in out
     (row, *_) = json.loads(printed(capsys, "table", "dual-context, Figure 3", "--json"))
     assert row["published"] == "29.26" and row["mean"] is None
 
@@ -77,11 +70,11 @@ def test_a_plan_names_the_parts_that_it_leaves_out_and_its_size(capsys):
 WRONG = [
     ("run 'thesis, Table 3.44' --dry-run", r"thesis has no 'Table 3\.44'\. Did you mean 'Table 3"),
     ("run 'thesis, Table 3.4' --rows 'M-10, n = 7' --dry-run", "Did you mean 'M-10, n"),
+    ("run 'thesis, Figure 3.7' --dry-run", "cannot be run: a drawing of Table 3.4's numbers"),
     ("run 'dual-context, Table 3' --dry-run", "Table 3: cannot be run: reported by other"),
     ("run 'dual-context, Table 4' --dry-run", r"needs the ten .*SentEval \(--probing DIR\)\."),
     ("run 'cross-aggregation, Table 1' --dry-run", "needs the papers' 20.6M .*--any-counts"),
     ("table 'thesis, Figure 4.8'", "no analysis yet; dc-nmt paper run 'thesis, Figure 4.8'"),
-    ("table 'thesis, Table 3.2' --plot x.svg", "its rows are not values of a setting"),
     ("parameters --item 'thesis, Table 4.7'", r"Table 4\.7 has no parameter counts"),
     ("parameters transformer_dc --dc-kernel 3", "'--dc-kernel' is no flag .*--dc-kernel-size"),
     ("parameters --dc-kernel-size 3", "flags of a model need an ARCH"),
@@ -96,21 +89,3 @@ def test_wrong_input_gets_one_sentence(line, message, tmp_path, monkeypatch):
     with pytest.raises(UserError, match=message) as error:
         paper.main(shlex.split(line))
     assert "\n" not in str(error.value)
-
-
-def test_missing_points_are_missing_not_zero():
-    def cell(row, *ours, published=None):
-        return Cell(row, "BLEU", "mteval-v13a", published=published, ours=ours)
-
-    cells = [cell("f = 2", 20.0, 21.0, published="29.26"), cell("f = 3"), cell("f = 4", 19.0)]
-    figure = curve.draw(cells, "title", {})
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    drawn = dict(zip(labels, handles, strict=True))
-    published, ours = drawn["published"], drawn["measured"]
-    assert list(published.get_xdata()) == list(ours.get_xdata()) == [2, 3, 4]
-    assert_array_equal(published.get_ydata(), [29.26, nan, nan])
-    assert_array_equal(ours.get_ydata().astype(float), [20.5, nan, 19.0])  # a gap, no line over it
-    assert cells[0].mean == 20.5 and cells[0].deviation == pytest.approx(0.7071, abs=1e-4)
-    other = [replace(cells[0], other_settings=("--max-update 5, in the recipe 9",))]
-    figure = curve.draw(other, "title", {})
-    assert "measured, other settings" in figure.axes[0].get_legend_handles_labels()[1]

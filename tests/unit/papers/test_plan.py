@@ -9,15 +9,11 @@ from pathlib import Path
 import pytest
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.papers.comparison import Cell
-from dc_nmt_plugin.papers.curve import series
-from dc_nmt_plugin.papers.document import SCORES
 from dc_nmt_plugin.papers.plan import Options, plan
 from dc_nmt_plugin.papers.reader import find_item, read_documents
-from dc_nmt_plugin.papers.selection import NEEDED, _shown, is_open, left_out, runs_of
+from dc_nmt_plugin.papers.selection import NEEDED, is_open, left_out, runs_of
 from dc_nmt_plugin.papers.systems import (
     MODELS,
-    UNTRAINED,
     counted_parameters,
     decoding_of,
     has_run,
@@ -48,8 +44,6 @@ def command_of(entry):
         return ("analyze", rest[0]), folder
     if command in ("probe", "translate"):
         return (command,), folder
-    if command == "check-text":
-        return ("check-text", "--lengths"), ""
     return ("evaluate", decoding.training.task, decoding.training.arch), ""
 
 
@@ -88,7 +82,7 @@ def test_every_training_run_has_a_counted_model():
     needed = {str(training) for item in ITEMS for training in runs_of(item)}
     assert needed == set(counted_parameters()), MODELS
     trained = [e for item in ITEMS for e in item.entries if has_run(e)]
-    assert {str(decoding_of(e).training) for e in trained if e.measure not in UNTRAINED} <= needed
+    assert {str(decoding_of(e).training) for e in trained if e.measure != "params"} <= needed
 
 
 def test_the_commands_understand_their_words(tmp_path, monkeypatch):
@@ -114,7 +108,7 @@ PUBLISHED = {
     "context-aware, Figure 5": "--unit words --edges 5,10,15,20,25,30,35,40,45 --beam 4 ",
     "thesis, Figure 4.6": "--unit words --edges 11,21,31,41 "
     "--reference runs/iwslt15_en_vi/data/raw/test.vi --tokenizer moses --beam 6 ",
-    "thesis, Figure 4.5": "check-text --lengths 11,21,31,41 runs/iwslt15_en_vi/data/raw/tokenised/",
+    "thesis, Figure 4.5": "analyze lengths runs/iwslt15_en_vi/",
     "thesis, Figure 4.8": "--index 261 ",
     "thesis, Table 5.5": "--tasks FILE --setting dual-context ",
     "residual-decoder, 8.2 ParsEval": "--trees FILE ",
@@ -148,22 +142,3 @@ def test_settings_of_another_paper_and_further_sets_are_asked_for():
     assert "dc-nmt train wmt14_en_de transformer_standard_big_unshared --seed 1" in big
     sets = [str(job) for job in jobs("residual-decoder, Table 3", "NMT Baseline")]
     assert sum("--subset newstest201" in text for text in sets) == 2
-
-
-def test_counting_source_sentences_trains_nothing():
-    for name in ("thesis, Figure 3.5", "thesis, Figure 4.5"):
-        assert {job.words[0] for job in jobs(name)} == {"prepare", "check-text"}
-    counts = [str(job) for job in jobs("thesis, Figure 3.5")[1:]]
-    assert [text.split()[3] for text in counts] == ["10,20,30,40,50", "31"]
-
-
-def test_figure_3_7_begins_at_the_transformer_and_has_eight_curves():
-    figure = find_item("thesis, Figure 3.7")
-    entries = _shown(figure)
-    assert not {"B1", "B2"} & {entry.row for entry in entries}
-    assert all(entry.measure in SCORES for entry in entries)
-    points = [Cell(e.row, e.column, e.measure, published=str(e.value)) for e in entries]
-    setting, curves = series(points, figure.origin)
-    assert setting == "n" and len(curves) == 8
-    for curve in curves.values():
-        assert [x for x, _ in curve] == [1, 2, 3, 4, 5, 6] and curve[0][1].published == "28.37"
