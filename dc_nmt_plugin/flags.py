@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .errors import UsageError
@@ -99,15 +98,3 @@ def _typed(text: str) -> bool | int | float | str:
 def listed(text: str) -> list[str]:
     """Returns the items of a list with commas, each once."""
     return list(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
-
-
-def list_of(item: Callable[[str], Any]) -> Callable[[str], list[Any]]:
-    """Returns a parser of a list with commas, whose items are parsed by ``item``."""
-
-    def read(text: str) -> list[Any]:
-        try:
-            return [item(part) for part in listed(text)]
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers") from None
-
-    return read

@@ -28,12 +28,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("arch", nargs="?", help="architecture; without it, all are listed")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--all", action="store_true", help="print all flags of the architecture")
-    names_help = "print only --arch, --task and --criterion, for use in a command"
-    form.add_argument("--names", action="store_true", help=names_help)
     add_json(form)
     args = parser.parse_args(argv)
-    if (args.names or args.all) and not args.arch:
-        parser.error("--names and --all go with an architecture")
+    if args.all and not args.arch:
+        parser.error("--all goes with an architecture")
 
     from ..models.presets import FAMILIES, architectures
     from ..recipes.architecture import describe
@@ -45,11 +43,8 @@ def main(argv: Sequence[str]) -> int:
             print("\n\n".join([*map(_family, FAMILIES), FOOT]))
         return 0
     found = describe(args.arch, str(Path(__file__).resolve().parents[1]))
-    names = f"--arch {found.name} --task {found.task} --criterion {found.criterion}"
     if args.json:
         print_json({"arch": found.name, **asdict(found)})
-    elif args.names:
-        print(names)
     else:
         family = architectures()[args.arch].family
         print(textwrap.fill(f"{found.name}: {found.about}", WIDTH))

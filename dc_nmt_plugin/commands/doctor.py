@@ -11,7 +11,6 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from pathlib import Path
 
 from ..names import FAIRSEQS, version_of
@@ -36,7 +35,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     checks: list[tuple[str, Callable[[], str], str]] = [
         ("torch", _torch, f"{pip} install torch==2.13.0"),
         ("fairseq", _fairseq, install),
-        ("packages", _packages, f"{pip} install THEM"),
         ("plugin", _plugin, install),
     ]
     broken = 0
@@ -69,22 +67,6 @@ def _fairseq() -> str:
     import fairseq.data.token_block_utils_fast
 
     return names[0] if names else str(fairseq.__version__)
-
-
-def _packages() -> str:
-    """Returns whether all that the package requires is there, in a version that fits."""
-    from packaging.requirements import Requirement
-
-    required = [Requirement(line) for line in metadata.requires("dc_nmt_plugin") or ()]
-    required = [each for each in required if not each.marker or each.marker.evaluate({"extra": ""})]
-    wrong = []
-    for each in required:
-        version = version_of(each.name)
-        if version is None or not each.specifier.contains(version, prereleases=True):
-            wrong.append(shlex.quote(f"{each.name}{each.specifier}") + f" ({version or 'missing'})")
-    if wrong:
-        raise RuntimeError(f"another version than required: {', '.join(wrong)}")
-    return f"all {len(required)} are there"
 
 
 def _plugin() -> str:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..analysis.probing.tasks import TASKS, read_tasks, tasks_from_text
-from ..errors import UsageError, check_choices
+from ..errors import check_choices
 from ..figure import new_figure
-from ..flags import list_of, listed
+from ..flags import listed
 from ..table import format_table
 from .analyze import add_runs
 from .parser import Parser, add_json, add_plot, number, print_json, write_plot
 
 if TYPE_CHECKING:
-    from ..analysis.probing.classifier import Setting
     from ..analysis.report import Results
 
 
@@ -25,6 +24,7 @@ def main(argv: Sequence[str]) -> int:
     """Encodes, trains the classifiers, prints and draws."""
     args, flags = _parse(argv)
 
+    from ..analysis.probing.classifier import SETTINGS
     from ..analysis.probing.encoding import ENCODERS, SentenceEncoder
     from ..analysis.probing.report import accuracies, draw, table
     from ..analysis.subject import Subject
@@ -34,11 +34,11 @@ def main(argv: Sequence[str]) -> int:
     check_choices("--only", only, TASKS)
     read = read_tasks if args.tasks else tasks_from_text
     tasks = read(args.tasks or args.from_text, only, args.limit)
-    setting = _setting(args)
+    setting = SETTINGS[args.setting]
     results: Results = {}
     for run in find_runs(args.runs, args.data, args.names):
         subject = Subject(run, flags)
-        encoder = SentenceEncoder(subject, args.layer, args.lowercase)
+        encoder = SentenceEncoder(subject, args.layer)
         results[run.label] = {
             "layer": encoder.layer,
             "unknown": encoder.unknown([text for task in tasks for text in task.sentences]),
@@ -61,17 +61,6 @@ def main(argv: Sequence[str]) -> int:
         draw(figure, results)
         write_plot(figure, args.plot)
     return 0
-
-
-def _setting(args: argparse.Namespace) -> Setting:
-    from ..analysis.probing.classifier import SETTINGS
-
-    names = ("epochs", "patience", "hidden", "dropout")
-    changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    setting = replace(SETTINGS[args.setting], **changes)
-    if not all(0 <= dropout < 1 for dropout in setting.dropout):
-        raise UsageError("--dropout: is not from 0 to below 1.")
-    return setting
 
 
 def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -97,17 +86,11 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     add("--data", type=Path, help="folder made by fairseq-preprocess")
     add("--layer", type=int, metavar="N", help="encoder layer (default: the top)")
     add("--setting", choices=("dual-context", "thesis"), default="dual-context",
-        help="settings of dual-context (RMSProp 2.5e-4, batches of 64) or thesis (1e-3, 512)"
+        help="settings of dual-context (RMSProp 2.5e-4, batches of 64; the default) or "
+        "thesis (1e-3, 512)"
         )  # fmt: skip
-    add("--epochs", type=number(1), help="maximum number of epochs (default: 100)")
-    add("--patience", type=number(1), help="epochs without a gain (default: 5)")
-    add("--hidden", type=list_of(number(1)), metavar="N,…",
-        help="hidden sizes to try (default: 50,100,200)")  # fmt: skip
-    add("--dropout", type=list_of(float), metavar="P,…",
-        help="dropout probabilities to try (default: 0,0.1,0.2)")  # fmt: skip
     add("--limit", type=number(1), metavar="N",
         help="at most N training sentences for each task")  # fmt: skip
-    add("--lowercase", action="store_true", help="lower-case the sentences first")
     add_json(parser)
     add_plot(parser)
     return parser.parse_with_flags(argv)

@@ -2,19 +2,20 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 import torch
 from systems import WORDS, train
 
 from dc_nmt_plugin import cli
+from dc_nmt_plugin.analysis.probing.classifier import SETTINGS
 from dc_nmt_plugin.analysis.probing.encoding import SentenceEncoder, layer_output
 from dc_nmt_plugin.analysis.probing.tasks import FILES
 from dc_nmt_plugin.analysis.subject import Subject
 from dc_nmt_plugin.analysis.trained_run import find_runs
 
 pytestmark = pytest.mark.usefixtures("known_command_lines")
-FAST = ["--hidden", "100", "--dropout", "0", "--epochs", "40", "--cpu"]
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +43,15 @@ def tasks(tmp_path_factory):
 
 
 @pytest.fixture
-def probe(capsys, tmp_path):
+def probe(capsys, monkeypatch):
     """Run the command; its exit status, output and errors."""
 
+    for name, setting in list(SETTINGS.items()):
+        fast = replace(setting, hidden=(100,), dropout=(0.0,), epochs=40)
+        monkeypatch.setitem(SETTINGS, name, fast)
+
     def call(*arguments):
-        code = cli.main(["probe", *map(str, arguments), *FAST])
+        code = cli.main(["probe", *map(str, arguments), "--cpu"])
         return code, *capsys.readouterr()
 
     return call

@@ -26,15 +26,13 @@ class SentenceEncoder:
     Args:
         subject: the model
         layer: encoder layer whose output is averaged, from 1; None for the top
-        lowercase: lower-case the sentences first
 
     Raises:
         UserError: no such layer; fairseq's own model
     """
 
-    def __init__(self, subject: Subject, layer: int | None = None, lowercase: bool = False) -> None:
+    def __init__(self, subject: Subject, layer: int | None = None) -> None:
         self.subject = subject
-        self.lowercase = lowercase
         if not subject.records:
             raise UserError(f"{subject.label}: {STOCK_RECORDS_NOTHING}")
         stack = getattr(subject.model.encoder, "stack", None)
@@ -49,7 +47,7 @@ class SentenceEncoder:
         lang, data = self.subject.source_lang, self.subject.run.data
         rows = []
         for line in sentences:
-            pieces = segment(line.lower() if self.lowercase else line, data, lang)
+            pieces = segment(line, data, lang)
             rows.append(self.subject.encode(pieces, "encoder"))
         return rows
 
