@@ -12,8 +12,7 @@ from typing import Any
 from ..errors import UsageError, UserError, check_choices, choice_problem
 from ..files import read_yaml
 from ..flags import replaced, whole_number
-from ..models.presets import Architecture, architectures
-from ..models.presets.family import STOCK, Family
+from ..models.presets import STOCK, Architecture, Family, architectures
 from .recipe import Recipe
 from .schema import Papers, SettingsEntry
 

@@ -1,12 +1,92 @@
-"""The Transformer architectures: sizes, and each paper's variants."""
+"""Every architecture as data: name → settings, with its citation. It is read without torch."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
-from ..transformer.config import MODEL_NAME
-from .family import Family
+from .options import CheckedConfig, defaults
+from .recurrent.config import GRU, LANGUAGE_MODEL, GRUConfig, LanguageModelConfig
+from .transformer.config import MODEL_NAME as TRANSFORMER
+from .transformer.config import TransformerConfig
+
+# registered model name → the dataclass of its flags
+_CONFIGS: dict[str, type[CheckedConfig]] = {
+    TRANSFORMER: TransformerConfig,
+    GRU: GRUConfig,
+    LANGUAGE_MODEL: LanguageModelConfig,
+}
+
+
+@dataclass(frozen=True)
+class Family:
+    """Describes the architecture of one paper.
+
+    Attributes:
+        name: of the architecture, its criterion and its task
+        about: its change to the usual model, in one line
+        cites: publication (key in REFERENCES.bib, and section)
+        variants: suffix → settings on top of a size; "" is the default variant
+        sizes: suffix → settings of a size; "" is the published one
+        model: registered model name
+        criterion, task: registered names; "" for the architecture's own
+    """
+
+    name: str
+    about: str
+    cites: str
+    variants: dict[str, dict[str, Any]]
+    sizes: dict[str, dict[str, Any]]
+    model: str
+    criterion: str = ""
+    task: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "criterion", self.criterion or self.name)
+        object.__setattr__(self, "task", self.task or self.name)
+
+
+# stock fairseq's, which the same recipes can train as a baseline; flags give its size
+STOCK = Family(
+    name="transformer",
+    about="fairseq's own Transformer",
+    cites="vaswani2017attention, as fairseq has it",
+    variants={"": {}},
+    sizes={"": {}},
+    model="transformer",
+    criterion="label_smoothed_cross_entropy",
+    task="translation_dc_nmt",
+)
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Describes one value of ``--arch``.
+
+    Attributes:
+        name: the value
+        model: registered model name
+        settings: differences from the defaults of the model
+        family: the paper's architecture it belongs to
+    """
+
+    name: str
+    model: str
+    settings: dict[str, Any]
+    family: Family
+
+    @property
+    def config(self) -> type[CheckedConfig]:
+        """Returns the dataclass of the model's flags."""
+        return _CONFIGS[self.model]
+
+    def all_settings(self) -> dict[str, Any]:
+        """Returns every setting of the model, with its defaults."""
+        return {**defaults(self.config), **self.settings}
 
 
 def _size(
@@ -47,7 +127,7 @@ CTX_DECODER = {"decoder_self_attention": "context_aware"}
 BOTH = {"ctx_context": "deep-global+deep"}
 
 
-_family = partial(Family, sizes=SIZES, model=MODEL_NAME)
+_family = partial(Family, sizes=SIZES, model=TRANSFORMER)
 
 FAMILIES = (
     _family(
@@ -129,4 +209,57 @@ FAMILIES = (
             "3_aif": {"aux_layers": "3", "aux_fusion": True},
         },
     ),
+    Family(
+        name="gru_selfattn_residual",
+        about="a GRU decoder whose output layer sees all earlier words",
+        cites="miculicich2018self, sections 3-5, Tables 1 and 4",
+        variants={
+            "": {"readout": "content"},
+            "baseline": {"readout": "baseline"},
+            "mean": {"readout": "mean"},
+            "scope": {"readout": "content+scope"},
+            "memory": {"readout": "memory-rnn"},
+            "selfattn": {"readout": "self-attentive-rnn"},
+        },
+        # "" is the published size (e = 500, d = 1024)
+        sizes={
+            "": {},
+            "iwslt": {"embed_dim": 256, "hidden_dim": 512},
+            "tiny": {"embed_dim": 128, "hidden_dim": 256},
+        },
+        model=GRU,
+    ),
+    Family(
+        name="lstm_lm_selfattn_residual",
+        about="an LSTM language model whose output layer sees all earlier words",
+        cites="miculicich2018self, Table 6",
+        variants={
+            "": {"readout": "content"},
+            "mean": {"readout": "mean"},
+            "scope": {"readout": "content+scope"},
+            "baseline": {"readout": "baseline"},
+            # Table 6's baseline: the state alone, 300 wide so that all rows have 47 M parameters
+            "plain": {"readout": "plain", "embed_dim": 300, "hidden_dim": 300},
+        },
+        sizes={"": {}},
+        model=LANGUAGE_MODEL,
+        criterion="gru_selfattn_residual",
+        task="language_modeling",
+    ),
 )
+
+
+@functools.cache
+def architectures() -> Mapping[str, Architecture]:
+    """Returns every architecture by name, ordered by family, variant and size."""
+    result = {}
+    for family in FAMILIES:
+        for variant, settings in family.variants.items():
+            for size, dimensions in family.sizes.items():
+                name = "_".join(part for part in (family.name, variant, size) if part)
+                merged = {**dimensions, **settings}
+                # auxiliary decoders stand on layers below the top one, which small sizes lack
+                highest = int(merged.get("aux_layers", "0").rpartition(",")[2])
+                if highest < merged.get("encoder_layers", 1):
+                    result[name] = Architecture(name, family.model, merged, family)
+    return MappingProxyType(result)
