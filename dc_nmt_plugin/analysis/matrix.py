@@ -14,9 +14,9 @@ from ..figure import HEAT
 from ..flags import listed
 from .forced import described, recorded_batch, with_target
 from .report import Results, Table
-from .sentence import segment
 from .sites import ATTENTIONS, Site, attentions
 from .subject import Subject
+from .words import segment
 
 MOST = 120  # panels; programs cannot open a larger picture
 

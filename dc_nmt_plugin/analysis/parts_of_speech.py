@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..errors import UsageError, UserError
+from ..errors import UserError
 from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import GATES, pool, self_attentions
@@ -19,11 +19,11 @@ from .gates import SYMBOLS, contexts
 from .report import Results, Table
 from .subject import Subject
 from .tagging import TAGS, tagger
-from .words import check_lines, piece_kind, word_spans, words_of
+from .words import piece_kind, word_spans, words_of
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --side, --tags and --layer."""
+    """Adds --side and --tags."""
     parser.add_argument(
         "--side", choices=("encoder", "decoder"),
         help="side of the model (default: the encoder, if it has gates)",
@@ -33,9 +33,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="file with the tags of a sentence per line, one tag per word (default: HanTa for "
         "English and German, jieba for Chinese)",
     )  # fmt: skip
-    parser.add_argument(
-        "--layer", type=int, metavar="N", help="one layer (default: the mean of all layers)"
-    )
 
 
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
@@ -45,30 +42,18 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     word.
 
     Raises:
-        UserError: no gates on that side or in that layer; tags of another length
+        UserError: no gates on that side; tags of another length
     """
     side = args.side or next(iter(contexts(subject)), "encoder")
     if side not in contexts(subject):
         raise UserError(
             f"{subject.label}: has no gates of context-aware self-attention in the {side}."
         )
-    layers = {
-        module.place.layer
-        for module in getattr(subject.model, side).modules()
-        if hasattr(module, "gate_input") and not module.place.auxiliary
-    }
-    if args.layer is not None and args.layer not in layers:
-        raise UsageError(
-            f"--layer {args.layer}: has no gates in the {side}; choose one of "
-            f"{', '.join(map(str, sorted(layers)))}."
-        )
     kind = piece_kind(subject.dictionary(side))
     pieces = subject.sentence_pieces(side)
     words = {number: words_of(own, kind) for number, own in pieces.items()}
     spans = {number: word_spans(own, kind) for number, own in pieces.items()}
     tags = _tags(subject, side, words, args.tags)
-    if args.layer is not None:
-        layers = {args.layer}
     # a decoder's position reads the word before the one that it predicts
     shift = 0 if side == "encoder" else 1
     totals: dict[str, dict[str, tuple[float, int]]] = {}  # tag → gate → sum, count
@@ -84,7 +69,7 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     def add(records: Records, batch: ForcedBatch) -> None:
         for own_side, layer, tensors in self_attentions(records):
             for gate in GATES:
-                if own_side == side and layer in layers and gate in tensors:
+                if own_side == side and gate in tensors:
                     layers_of[gate].add(layer)
                     add_words(gate, tensors[gate].double().squeeze(-1), batch)
 
@@ -121,7 +106,7 @@ def _tags(
         tag = tagger(lang)
         return {number: tag(line) for number, line in words.items()}
     lines = read_lines(path)
-    check_lines("--tags", path, lines, subject)
+    subject.check_lines("--tags", path, lines)
     found = {}
     for number, line in words.items():
         found[number] = lines[number].split()

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+import copy
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from fairseq import checkpoint_utils, tasks, utils
 from fairseq.data import LanguagePairDataset
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from tqdm import tqdm
 
+from .. import registration as registration
+from ..compat.fairseq_flags import GENERATE, parse_flags
 from ..errors import UsageError, UserError
+from ..flags import flag_value
 from ..modules.core.recording import Recordable
 from .trained_run import TrainedRun
-from .translator import Translator, refuse_flags
 
 STOCK_RECORDS_NOTHING = (
     "is fairseq's own model, which does not record what it computes; train transformer_standard "
@@ -22,9 +28,32 @@ STOCK_RECORDS_NOTHING = (
 )
 OWN_TEXT = "text"  # name of the subset that --source makes
 _OWN_FLAGS = ("--path", "--gen-subset", "--task", "--user-dir", "--decode-with", "--no-aux-fusion")
+# without effect on scored or printed hypotheses, so refused
+_UNUSED = (
+    *("--bpe", "--constraints", "--lm-path", "--nbest", "--prefix-size", "--print-alignment"),
+    *("--replace-unk", "--results-path", "--sacrebleu", "--score-reference", "--scoring"),
+)
+TOKENS = 12000  # of a batch, fairseq-generate's own where no flag says it
 
 
-class Subject(Translator):
+def refuse_flags(flags: Sequence[str], own: Sequence[str]) -> None:
+    """
+    Args:
+        flags: of ``fairseq-generate``
+        own: those that are set here
+
+    Raises:
+        UserError: one of `own`, or a flag that would be ignored
+    """
+    for flag in own:
+        if flag_value(flags, flag) is not None or flag in flags:
+            raise UsageError(f"{flag}: this command sets it by itself.")
+    for flag in _UNUSED:
+        if any(word == flag or word.startswith(flag + "=") for word in flags):
+            raise UsageError(f"{flag}: fairseq-generate has it, this command has not.")
+
+
+class Subject:
     """A loaded model, and sentences in batches.
 
     Args:
@@ -66,10 +95,11 @@ class Subject(Translator):
             )
         self.run = run
         self.label = run.label
-        super().__init__([*_flags(run), *flags])
-        if len(self.models) != 1:
-            raise UserError(f"{run.checkpoint}: is an ensemble; give one model at a time.")
-        self.model: Any = self.models[0]
+        args = parse_flags(GENERATE, ["--remove-bpe=subword_nmt", *_flags(run), *flags])
+        self._cfg = convert_namespace_to_omegaconf(args)
+        utils.import_user_module(self._cfg.common)
+        self.task: Any = tasks.setup_task(self._cfg.task)
+        self.model: Any = self._load(run)
         self.padding_idx: int = self.task.source_dictionary.pad()
         self.subset = subset or OWN_TEXT
         self.numbers: list[int] = []
@@ -78,6 +108,24 @@ class Subject(Translator):
         if subset is not None:
             self.task.load_dataset(subset)
             self.use(self.task.dataset(subset), sentences)
+
+    def _load(self, run: TrainedRun) -> Any:
+        cfg = self._cfg
+        models, _ = checkpoint_utils.load_model_ensemble(
+            utils.split_paths(cfg.common_eval.path),
+            arg_overrides=ast.literal_eval(cfg.common_eval.model_overrides),
+            task=self.task,
+        )
+        if len(models) != 1:
+            raise UserError(f"{run.checkpoint}: is an ensemble; give one model at a time.")
+        (model,) = models
+        self._cuda = torch.cuda.is_available() and not cfg.common.cpu
+        if cfg.common.fp16:
+            model.half()
+        if self._cuda:
+            model.cuda()
+        model.prepare_for_inference_(cfg)
+        return model
 
     def use(self, dataset: Any, sentences: int | None = None) -> None:
         """Takes the sentences of a dataset of fairseq."""
@@ -118,6 +166,29 @@ class Subject(Translator):
         return sorted(int(number) for number in kept)
 
     @property
+    def positions(self) -> Any:
+        """Returns the longest source and target, in tokens."""
+        return utils.resolve_max_positions(self.task.max_positions(), self.model.max_positions())
+
+    def batches_of(self, dataset: Any, numbers: Sequence[int]) -> Iterator[Any]:
+        """Yields fairseq's batches of these sentences, shortest first, on the models' device."""
+        data = self._cfg.dataset
+        limit = data.max_tokens
+        lengths = [dataset.num_tokens(number) for number in numbers]
+        groups = dataset.batch_by_size(
+            np.array(numbers)[np.argsort(lengths, kind="stable")],
+            max_tokens=TOKENS if limit is None and data.batch_size is None else limit,
+            max_sentences=data.batch_size,
+            required_batch_size_multiple=data.required_batch_size_multiple,
+        )
+        for group in groups:
+            yield self.to_device(dataset.collater([dataset[number] for number in group]))
+
+    def to_device(self, sample: Any) -> Any:
+        """Returns a batch on the models' device."""
+        return utils.move_to_cuda(sample) if self._cuda else sample
+
+    @property
     def source_lang(self) -> str:
         return str(self.task.cfg.source_lang)
 
@@ -148,6 +219,16 @@ class Subject(Translator):
         if self.dataset.tgt is None:
             place = "--source" if self.subset == OWN_TEXT else f"--subset {self.subset}"
             raise UsageError(f"{place}: has no target side; give it with --source and --reference.")
+
+    def check_lines(self, flag: str, path: object, lines: Sequence[str]) -> None:
+        """
+        Raises:
+            UserError: a file about the sentences of the text has another number of lines
+        """
+        if len(lines) != self.size:
+            raise UsageError(
+                f"{flag} {path}: {len(lines)} lines for {self.size} sentences of {self.subset}."
+            )
 
     def check_index(self, index: int) -> None:
         """
@@ -181,9 +262,31 @@ class Subject(Translator):
         rows = self.dataset.src if side == "encoder" else self.dataset.tgt
         return {number: self.pieces(rows[number], side) for number in self.numbers}
 
+    def generator(self, beam: int | None = None) -> Any:
+        """Returns fairseq's generator for the flags, or with another beam."""
+        cfg = self._cfg
+        if cfg.common.seed is not None and not cfg.generation.no_seed_provided:
+            np.random.seed(cfg.common.seed)  # sampling draws the same in every pass
+            utils.set_torch_seed(cfg.common.seed)
+        generation = copy.deepcopy(cfg.generation)
+        if beam is not None:
+            generation.beam = beam
+        return self.task.build_generator([self.model], generation)
+
+    def best(self, generator: Any, batch: Any) -> list[dict[str, Any]]:
+        """Returns fairseq's best hypothesis of each row of the batch, with tokens and score."""
+        return [rows[0] for rows in self.task.inference_step(generator, [self.model], batch)]
+
     def decode(self, generator: Any, batch: Any) -> list[torch.Tensor]:
         """Returns the best hypothesis of each row: token numbers with the end token."""
         return [best["tokens"] for best in self.best(generator, batch)]
+
+    def target_text(self, tokens: torch.Tensor, escape: bool = False) -> str:
+        """Returns the text of token numbers of the target language, without BPE."""
+        text: str = self.task.target_dictionary.string(
+            tokens.int().cpu(), self._cfg.common_eval.post_process, escape_unk=escape
+        )
+        return text
 
     def translate(self) -> dict[int, str]:
         """Returns sentence number (from 0) → its best hypothesis, without BPE."""

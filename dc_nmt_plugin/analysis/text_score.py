@@ -12,7 +12,6 @@ from ..text.languages import language
 from ..text.lines import read_lines
 from ..text.tokenizers import untokenize
 from .subject import Subject
-from .words import check_lines
 
 
 class TextScore:
@@ -50,7 +49,7 @@ class TextScore:
         self._references = []
         for path in args.reference:
             lines = read_lines(path)
-            check_lines("--reference", path, lines, subject)
+            subject.check_lines("--reference", path, lines)
             self._references.append(dict(enumerate(lines)))
         self.metric = METRICS["sacrebleu"]
         undone = "" if self._tokenizer == "none" else f", tokenisation by {self._tokenizer} undone"

@@ -17,7 +17,7 @@ from .previous_words import add_text, require_attention
 from .report import Results, Table
 from .subject import Subject
 from .tagging import needs
-from .words import check_lines, piece_kind, word_spans, words_of
+from .words import piece_kind, word_spans, words_of
 
 SHOWN = 5  # sentences in the table
 WIDTH = 8.0  # inches of the figure
@@ -52,7 +52,7 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     if args.trees is not None:
         _tree_class()  # nltk is needed: said before the forced decoding
         lines = read_lines(args.trees)
-        check_lines("--trees", args.trees, lines, subject)
+        subject.check_lines("--trees", args.trees, lines)
     kind = piece_kind(subject.task.target_dictionary)
     by_number: dict[int, dict[str, Any]] = {}
 

@@ -90,7 +90,7 @@ def main(argv: Sequence[str]) -> int:
             to_ctranslate2(state, args.data, part, args.quantization, name)
         print(f"{args.out}: for ctranslate2.Translator")
     elif args.form == "--hf":
-        from ..analysis.sentence import codes_of
+        from ..analysis.words import codes_of
         from ..checkpoints.dictionaries import languages_of
         from ..checkpoints.hugging_face import to_hugging_face
 

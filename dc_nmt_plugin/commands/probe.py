@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..analysis.probing.tasks import TASKS, read_tasks, tasks_from_text
+from ..analysis.probing.tasks import TASKS, read_tasks
 from ..errors import check_choices
 from ..figure import new_figure
 from ..flags import listed
@@ -32,8 +32,7 @@ def main(argv: Sequence[str]) -> int:
 
     only = listed(args.only or "")
     check_choices("--only", only, TASKS)
-    read = read_tasks if args.tasks else tasks_from_text
-    tasks = read(args.tasks or args.from_text, only, args.limit)
+    tasks = read_tasks(args.tasks, only, args.limit)
     setting = SETTINGS[args.setting]
     results: Results = {}
     for run in find_runs(args.runs, args.data, args.names):
@@ -66,22 +65,15 @@ def main(argv: Sequence[str]) -> int:
 def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = Parser(
         prog="dc-nmt probe",
-        usage="dc-nmt probe RUN [RUN …] (--tasks DIR | --from-text FILE) [options]",
+        usage="dc-nmt probe RUN [RUN …] --tasks DIR [options]",
         description="Trains probing classifiers on frozen encoders (dual context, section 7.1, "
         "Table 4; thesis, 4.5.4, Table 4.8).",
         epilog="All other flags go to fairseq-generate: --cpu, --fp16 …",
     )
     add_runs(parser)
     add = parser.add_argument
-    text = parser.add_mutually_exclusive_group(required=True)
-    text.add_argument(
-        "--tasks", type=Path, metavar="DIR",
-        help="folder data/probing of SentEval, with sentence_length.txt …",
-    )  # fmt: skip
-    text.add_argument(
-        "--from-text", type=Path, metavar="FILE",
-        help="tokenised text in the source language, for the tasks SentLen, WC and BShift",
-    )  # fmt: skip
+    add("--tasks", type=Path, metavar="DIR", required=True,
+        help="folder data/probing of SentEval, with sentence_length.txt …")  # fmt: skip
     add("--only", metavar="TASK,…", help=f"only these tasks, some of {', '.join(TASKS)}")
     add("--data", type=Path, help="folder made by fairseq-preprocess")
     add("--layer", type=int, metavar="N", help="encoder layer (default: the top)")

@@ -12,10 +12,9 @@ import torch
 from fairseq.data.data_utils import infer_language_pair
 
 from ..analysis.matrix import Attention, attentions_of
-from ..analysis.sentence import byte_pairs, codes_of
-from ..analysis.subject import Subject
+from ..analysis.subject import Subject, refuse_flags
 from ..analysis.trained_run import TrainedRun, find_runs
-from ..analysis.translator import refuse_flags
+from ..analysis.words import byte_pairs, codes_of
 from ..errors import UserError
 from ..files import load_json
 from ..flags import as_flags

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from systems import SPLITS, binarise, train
 
-from dc_nmt_plugin.analysis import translator
+from dc_nmt_plugin.analysis import subject
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -68,7 +68,7 @@ def known_command_lines() -> Iterator[None]:
     The conversion, fairseq's, takes longer than all else that a bad flag or a tiny model does.
     """
     known: dict[str, Any] = {}
-    convert = translator.convert_namespace_to_omegaconf
+    convert = subject.convert_namespace_to_omegaconf
 
     def converted(args: Any) -> Any:
         line = repr(sorted(vars(args).items()))
@@ -77,5 +77,5 @@ def known_command_lines() -> Iterator[None]:
         return copy.deepcopy(known[line])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translator, "convert_namespace_to_omegaconf", converted)
+        patch.setattr(subject, "convert_namespace_to_omegaconf", converted)
         yield

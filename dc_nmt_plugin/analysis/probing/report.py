@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -27,8 +26,6 @@ def accuracies(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) ->
             places = torch.tensor(task.places(split), device=encoder.device)
             data[split] = (vectors[places], labels[places])
         found[name] = asdict(probe(data, len(task.classes), setting))
-        if sys.stderr.isatty():
-            print(f"{task.name}, {name}: {found[name]['test']:.2f}%", file=sys.stderr, flush=True)
     return found
 
 

@@ -1,8 +1,5 @@
-"""Probing: SentEval's files, tasks made of text, the classifier and its table."""
+"""Probing: SentEval's files, the classifier and its table."""
 
-import random
-
-import pytest
 import torch
 
 from dc_nmt_plugin.analysis.probing import report
@@ -15,11 +12,9 @@ from dc_nmt_plugin.analysis.probing.classifier import (
 )
 from dc_nmt_plugin.analysis.probing.tasks import (
     FILES,
-    FROM_TEXT,
     GROUPS,
     TASKS,
     read_tasks,
-    tasks_from_text,
 )
 
 ROWS = [
@@ -48,50 +43,6 @@ def test_sentevals_files(tmp_path):
     assert task.majority == 100.0
     (short,) = read_tasks(tmp_path, ["CoIn"], limit=2)
     assert short.split == ["tr", "tr", "va", "te"]
-
-
-def sentences(count=3000):
-    """Few frequent words, and in most sentences one or two of a hundred rarer ones."""
-    choice = random.Random(1)
-    rare = [f"{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
-    lines = []
-    for _ in range(count):
-        words = choice.choices(["the", "of", "and", "to"], k=choice.randint(4, 20))
-        for _ in range(choice.randint(0, 2)):
-            words.insert(choice.randrange(len(words)), choice.choice(rare))
-        lines.append(" ".join(words) + " .")
-    return list(dict.fromkeys(lines))
-
-
-def test_tasks_of_ones_own_text(tmp_path):
-    path = tmp_path / "text"
-    lines = sentences()
-    path.write_text("\n".join([*lines, lines[0], "too short"]) + "\n")
-    tasks = {task.name: task for task in tasks_from_text(path, [], None)}
-    assert tuple(tasks) == FROM_TEXT
-    length = tasks["SentLen"]
-    assert sorted(length.sentences) == sorted(lines)  # each once, none of two words
-    assert len(length.classes) == 6 and length.majority < 30 and len(lines) > 2000
-    by_class = {}
-    for line, label in zip(length.sentences, length.labels, strict=True):
-        by_class.setdefault(label, set()).add(len(line.split()))
-    assert not set.intersection(*by_class.values())
-    content = tasks["WC"]
-    for line, label in zip(content.sentences, content.labels, strict=True):
-        there = [word for word in line.split() if word in content.classes]
-        assert there == [content.classes[label]]
-    shift = tasks["BShift"]
-    assert shift.classes == ["I", "O"]
-    inverted = [
-        line for line, label in zip(shift.sentences, shift.labels, strict=True) if not label
-    ]
-    assert abs(len(inverted) - len(lines) / 2) < 100
-    assert {tuple(sorted(line.split())) for line in inverted} <= {
-        tuple(sorted(line.split())) for line in lines
-    }
-    for task in tasks.values():
-        assert len(task.places("te")) == pytest.approx(len(task.sentences) / 12, abs=1)
-        assert len(task.places("va")) == pytest.approx(len(task.sentences) / 12, abs=1)
 
 
 def data(classes=3, per_split=90, noise=0.3):
@@ -160,5 +111,5 @@ def test_the_table_has_group_averages_where_groups_are_whole():
     assert rows["WC"][0] == ""
     means = [row[3] for row in table.rows if row[1] == "#Avg"]
     assert means == ["20.50", "23.00", "27.00"] and len(GROUPS) == 3
-    part = report.table(results(FROM_TEXT), "title")
+    part = report.table(results(("SentLen", "WC", "BShift")), "title")
     assert [row[1] for row in part.rows] == ["SentLen", "WC", "#Avg", "BShift"]

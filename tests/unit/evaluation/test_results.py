@@ -16,7 +16,7 @@ from records import REFERENCE as LINES
 from records import change, write_run, write_scored
 
 from dc_nmt_plugin.analysis.curves import read_curves
-from dc_nmt_plugin.analysis.sentence import codes_of
+from dc_nmt_plugin.analysis.words import codes_of
 from dc_nmt_plugin.commands import export as export_command
 from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.errors import UserError
