@@ -43,7 +43,7 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as error:
         raise unreadable(path, error) from error
-    parts = [None]
+    parts: list[Any] = [None]
     if isinstance(state, dict):
         parts = [state.get("model"), state.get("cfg") or {}, state.get("extra_state") or {}]
     if not all(isinstance(part, Mapping) for part in parts):

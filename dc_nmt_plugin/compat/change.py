@@ -80,23 +80,9 @@ def replace(
     return declare
 
 
-def change(
-    target: str,
-    *,
-    reason: str,
-    since: str,
-    test: str,
-    loading: bool = False,
-    needed: Callable[[], bool] = _always,
-) -> Callable[[Callable[[], None]], Callable[[], None]]:
+def change(target: str, **details: Any) -> Callable[[Callable[[], None]], Callable[..., Any]]:
     """Declares that the decorated function changes a setting; see :class:`Change`."""
-
-    def declare(make: Callable[[], None]) -> Callable[[], None]:
-        entry = Change(make.__name__, {target: ""}, reason, since, test, loading, needed, make)
-        CHANGES.append(entry)
-        return make
-
-    return declare
+    return replace({target: ""}, **details)
 
 
 def apply_change(entry: Change, *, load: bool = False) -> str:

@@ -20,21 +20,13 @@ from fairseq.models import MODEL_DATACLASS_REGISTRY
 from omegaconf import OmegaConf
 
 from ..checkpoints.loading import architecture_of
+from ..checkpoints.plain import plain
 from ..files import load_json
 from ..flags import typed_flags
 from ..machine import used_device
 from ..names import FAIRSEQS, version_of
 from ..runs.finding import described
-from ..runs.record import (
-    CURVE,
-    RECORD,
-    SCHEMA,
-    Flags,
-    Record,
-    Training,
-    run_folder,
-    update_record,
-)
+from ..runs.record import CURVE, RECORD, SCHEMA, Flags, Record, Training, run_folder, update_record
 
 _PLACES = ("user-dir", "save-dir")  # flags whose values are places of this machine
 _SHORT = {"-a": "--arch", "-s": "--source-lang", "-t": "--target-lang"}
@@ -148,22 +140,26 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     """Returns the record of a run that begins; `before`: of the run that it continues."""
     cfg = trainer.cfg
     settings = _settings(cfg)
-    flag = getattr(trainer, "bfloat16_flag", None)  # which the settings have no more
-    settings.update({flag: True} if flag else {})
+    if getattr(trainer, "bfloat16_flag", None):  # which the settings have no more
+        settings[trainer.bfloat16_flag] = True
     name = before.name if before else folder.resolve().name
     data = Path(str(cfg.task.data).split(os.pathsep)[0])
     source, target = cfg.task.source_lang, cfg.task.target_lang
     if source is None or target is None:
         source, target = infer_language_pair(str(data))
-    frequency, most = list(cfg.optimization.update_freq), cfg.dataset.max_tokens
     world = cfg.distributed_training.distributed_world_size
     versions = {package: version_of(package) for package in ("dc_nmt_plugin", "torch", *FAIRSEQS)}
-    versions = {"python": platform.python_version(), **versions}
+    tokens = None
+    if cfg.dataset.max_tokens and len(cfg.optimization.update_freq) == 1:
+        tokens = int(cfg.dataset.max_tokens * world * cfg.optimization.update_freq[0])
     training = Training(
-        tokens=int(most * world * frequency[0]) if most and len(frequency) == 1 else None,
+        tokens=tokens,
         tokens_per_second=before.training.tokens_per_second if before else None,
         device=used_device({**settings, "distributed-world-size": world}),
-        versions={package: each for package, each in versions.items() if each},
+        versions={
+            "python": platform.python_version(),
+            **{package: version for package, version in versions.items() if version},
+        },
         log=CURVE,
     )
     return Record(
@@ -186,22 +182,17 @@ def _settings(cfg: Any) -> Flags:
     words = [_SHORT.get(word, word) for word in sys.argv[1:] if word != str(cfg.task.data)]
     if any(word.partition("=")[0] == "--arch" for word in words):
         return {name: value for name, value in typed_flags(words).items() if name not in _PLACES}
-    values: Any = OmegaConf.to_container(OmegaConf.create(cfg), resolve=True)
-    defaults: Any = OmegaConf.to_container(OmegaConf.structured(FairseqConfig))
+    values, defaults = plain(cfg), plain(OmegaConf.structured(FairseqConfig))
     model = MODEL_DATACLASS_REGISTRY.get(values["model"].get("_name"))
-    defaults["model"] = OmegaConf.to_container(OmegaConf.structured(model)) if model else {}
+    defaults["model"] = plain(OmegaConf.structured(model)) if model else {}
     settings: Flags = {"arch": str(architecture_of(cfg.model))}
     for group, own in values.items():
-        if not isinstance(own, dict):
-            continue
-        usual = defaults.get(group) or {}
-        for name, value in own.items():
+        for name, value in (own if isinstance(own, dict) else {}).items():
             flag = name.replace("_", "-")
             if name == "_name":
                 settings.setdefault(group.replace("_", "-"), str(value))
-            elif value not in (None, usual.get(name)) and flag not in _PLACES:
-                single = isinstance(value, list) and len(value) == 1
-                value = value[0] if single else value
+            elif value not in (None, (defaults.get(group) or {}).get(name)) and flag not in _PLACES:
+                value = value[0] if isinstance(value, list) and len(value) == 1 else value
                 settings[flag] = value if isinstance(value, bool | int | float) else str(value)
     return settings
 

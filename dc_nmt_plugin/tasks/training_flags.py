@@ -35,18 +35,12 @@ def contradictions(cfg: Any) -> list[str]:
             f"--best-checkpoint-metric {metric}: is better when it is higher; give "
             "--maximize-best-checkpoint-metric too."
         )
-    if cfg.dataset.disable_validation and (saving.patience > 0 or saving.keep_best_checkpoints > 0):
-        problems.append(
-            "--disable-validation: leaves nothing for --patience and --keep-best-checkpoints."
-        )
     problems += _of_schedule(cfg.lr_scheduler, cfg.optimization.max_update)
     # fairseq warns when the training has begun, and goes on without
     if cfg.common.wandb_project and progress_bar.wandb is None:
         problems.append("--wandb-project: needs a package: pip install wandb.")
     if cfg.common.tensorboard_logdir and progress_bar.SummaryWriter is None:
         problems.append("--tensorboard-logdir: needs a package: pip install tensorboard.")
-    if metric.startswith("bleu") and not cfg.task.eval_bleu:
-        problems.append(f"--best-checkpoint-metric {metric}: needs --eval-bleu.")
     if cfg.task.eval_bleu:
         known = [each.name for each in fields(GenerationConfig)]
         problems += [

@@ -11,7 +11,7 @@ from fairseq.data import Dictionary
 
 from dc_nmt_plugin import compat
 from dc_nmt_plugin.compat import change as mechanism
-from dc_nmt_plugin.compat.change import CHANGES, digest, is_left_out
+from dc_nmt_plugin.compat.change import CHANGES, is_left_out
 
 ROOT = Path(__file__).resolve().parents[3]
 # a function or class of these packages that is another one afterwards has been replaced
@@ -94,24 +94,6 @@ print(sys.excepthook is hook, hasattr(fairseq.trainer.Trainer.load_checkpoint, "
     own = {"PYTHONPATH": str(ROOT)}
     done = real("python", "-W", "ignore", "-c", code, folder=tmp_path, environment=own).good()
     assert done.output.splitlines() == ["", "True False"]
-
-
-def test_a_digest_is_of_what_a_function_does():
-    def one():
-        return 1
-
-    first = digest(one)
-
-    def one():  # as above
-        return 1  # also
-
-    assert digest(one) == first
-
-    def one():
-        return 2
-
-    assert digest(one) != first
-    assert digest(print) == "no source"
 
 
 def another(self, module):
