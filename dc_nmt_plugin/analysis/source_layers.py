@@ -10,8 +10,8 @@ from typing import Any
 
 from ..errors import UsageError, UserError
 from ..evaluation.chance import Difference
-from ..evaluation.difference_text import TEST_COLUMNS, difference_notes, test_cells
 from ..evaluation.significance import paired_bootstrap
+from ..evaluation.table_text import TEST_COLUMNS, difference_notes, test_cells
 from ..figure import Chart, draw_charts
 from .report import Results, Table
 from .subject import Subject

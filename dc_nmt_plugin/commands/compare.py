@@ -86,9 +86,9 @@ def compare(
     systems: Sequence[System], metric: Metric, args: argparse.Namespace
 ) -> ComparisonReport:
     """Tests the systems."""
-    from ..evaluation.difference_text import comparison_notes
     from ..evaluation.significance import paired_bootstrap, t_tests
     from ..evaluation.systems import sides_of
+    from ..evaluation.table_text import comparison_notes
 
     sides = sides_of(systems, metric)
     texts = {label: side.hypotheses for label, side in sides.items()}
@@ -107,7 +107,7 @@ def compare(
 
 def format_report(report: ComparisonReport, form: Form) -> str:
     """Returns the tables of scores and tests, each with its notes."""
-    from ..evaluation.difference_text import comparison_table
+    from ..evaluation.table_text import comparison_table
 
     parts = [
         form.write(*comparison_table(report.comparisons, report.metric)),

@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser()
     args = options.parse_args(argv)
     from ..evaluation.run_table import RunTable
-    from ..evaluation.run_table_text import format_run_table
+    from ..evaluation.table_text import format_run_table
 
     stored = args.folders[0] / STORED if len(args.folders) == 1 else None
     table = RunTable.read(stored) if stored and stored.is_file() else None

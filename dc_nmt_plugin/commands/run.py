@@ -78,8 +78,11 @@ def main(argv: Sequence[str]) -> int:
             train(pipeline, run, training)
             evaluate(pipeline, run)
     if not args.dry_run:
-        from ..evaluation.run_table_text import format_runs
+        from ..evaluation.run_table import collect
+        from ..evaluation.table_text import format_run_table
+        from ..runs.finding import Run
+        from ..table import TEXT
 
         print()
-        print(format_runs(planned))
+        print(format_run_table(collect([Run.read(folder) for folder in planned]), TEXT))
     return 0

@@ -161,8 +161,8 @@ def draw_buckets(figure: Any, buckets: Sequence[Bucket], names: Sequence[str], x
     scores, gains = {}, {}
     # matplotlib draws nothing for NaN
     for name in names:
-        values = [bucket.score(name) for bucket in buckets]
-        scores[name] = Line(range(len(buckets)), [math.nan if v is None else v for v in values])
+        own = [bucket.scores.get(name) for bucket in buckets]
+        scores[name] = Line(range(len(buckets)), [each.score if each else math.nan for each in own])
     for number, name in enumerate(others):
         found = [bucket.gain(name, first) for bucket in buckets]
         ends = [gain.interval if gain else (math.nan, math.nan) for gain in found]

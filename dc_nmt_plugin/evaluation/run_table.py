@@ -6,7 +6,7 @@ import math
 import os
 import re
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from ..files import read_json
 from ..runs.finding import Run
 from .chance import Difference
 from .metrics import Metric
-from .significance import Comparison, compare_systems, paired_bootstrap
+from .significance import Comparison, compare_systems
 from .systems import PlainTextOptions, System, default_metric, labels, load_systems, sides_of
 
 BASELINE_ARCH = "transformer_standard"
@@ -99,7 +99,7 @@ class RunTable:
     speeds: str | None = None  # how the speeds were measured; None: by the runs' own logs
 
     def facts(self) -> dict[str, Any]:
-        """Returns the table for JSON, rounded, so that a file is the same on every machine."""
+        """Returns the table for JSON, with the same digits on every machine."""
         facts: dict[str, Any] = _rounded(asdict(self))
         return facts
 
@@ -112,12 +112,12 @@ class RunTable:
         return table
 
 
-def _rounded(value: Any, digits: int = 4) -> Any:
+def _rounded(value: Any) -> Any:
+    """Rounds far behind the printed digits, which are rounded once, where they are printed."""
     if isinstance(value, float):
-        return round(value, digits)
+        return round(value, 9)
     if isinstance(value, dict):
-        small = ("p", "p_value", "error")  # these have more digits than scores
-        return {n: _rounded(each, 6 if n.endswith(small) else 4) for n, each in value.items()}
+        return {name: _rounded(each) for name, each in value.items()}
     return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
@@ -147,20 +147,20 @@ def collect(
     rows = {first: rows[first], **rows}
     for label, own in rows.items():
         _check_one_system(label, own)
-    systems = load_systems([run for own in rows.values() for run in own], PlainTextOptions())
+    every = [run for own in rows.values() for run in own]
+    systems = load_systems(every, PlainTextOptions())
     metric = metric or default_metric(systems[0])
     signature, comparisons = _compare(rows, systems, metric, over_seeds)
     signatures = {metric.name: signature}
+    for names in FURTHER_METRICS:
+        for run in every:
+            score = run.decoding.score(*names)
+            if score:
+                signatures.setdefault(score.metric, score.signature)
     compared_to = rows[first][0]
-    for metrics in FURTHER_METRICS:
-        scores = [run.decoding.score(*metrics) for own in rows.values() for run in own]
-        for score in filter(None, scores):
-            signatures.setdefault(score.metric, score.signature)
-    others = list(signatures)[1:]
     table = []
     for comparison, own in zip(comparisons, rows.values(), strict=True):
-        numbers = published(own[0], metric.name)
-        row = _row(comparison, own, others, compared_to, numbers, metric.name)
+        row = _row(comparison, own, list(signatures), compared_to, published(own[0], metric.name))
         if row.corrected_p is not None and not baseline:
             differs = _differences(own[0], compared_to)
             row = replace(row, differs=differs, corrected_p=None if differs else row.corrected_p)
@@ -225,71 +225,77 @@ def _is_plain(run: Run) -> bool:
 def _differences(run: Run, baseline: Run) -> str:
     """Returns in which facts of the training, besides the model, two runs differ."""
     differing = []
-    for name in ("updates", _TOKENS, _TEXT, "precision"):
-        own, other = _facts(run)[name], _facts(baseline)[name]
-        if None in (own, other) or own == other:
-            continue
-        if name == _TEXT:
-            differing.append("another training text")
-        elif name != _TOKENS or not math.isclose(own, other, rel_tol=0.02):
-            numbers = [f"{each:,}" if isinstance(each, int) else each for each in (own, other)]
-            differing.append(f"{name} {' instead of '.join(numbers)}")
+    for name, own, other in _differing(_facts(run), _facts(baseline)):
+        numbers = [f"{each:,}" if isinstance(each, int) else each for each in (own, other)]
+        text = (
+            "another training text" if name == _TEXT else f"{name} {' instead of '.join(numbers)}"
+        )
+        differing.append(text)
     return "; ".join(differing)
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yields the names and both values of known settings that differ."""
+    for name in dict.fromkeys([*one, *other]):
+        values = one.get(name, "not given"), other.get(name, "not given")
+        if None in values or values[0] == values[1]:
+            continue
+        # tokens are rounded over other numbers of GPUs
+        if name != _TOKENS or not math.isclose(*values, rel_tol=0.02):
+            yield name, *values
 
 
 def _compare(
     rows: Mapping[str, Sequence[Run]], systems: Sequence[System], metric: Metric, over_seeds: bool
 ) -> tuple[str, list[Comparison]]:
     """Returns the signature, and each row's score and test; `systems` are in the rows' order."""
-    sides = iter(sides_of(systems, metric).values())
+    sides = list(sides_of(systems, metric).values())
+    references, language = sides[0].references, systems[0].target_lang
+    score, signature = metric.score(sides[0].hypotheses, references, language)
+    if len(systems) == 1:
+        return signature, [Comparison(next(iter(rows)), score, 0.0)]
+    remaining = iter(sides)
     texts: dict[str, dict[str, list[str]]] = {}
     for label, runs in rows.items():
         for run in runs:
-            seed = "" if run.record.seed is None else str(run.record.seed)
-            texts.setdefault(label, {})[seed] = next(sides).hypotheses
-    references, language = systems[0].texts.sides(metric).references, systems[0].target_lang
-    first_run = next(iter(texts[next(iter(rows))].values()))
-    score, signature = metric.score(first_run, references, language)
-    if len(systems) == 1:
-        return signature, [Comparison(next(iter(rows)), score, 0.0)]
-    if over_seeds:
-        return signature, compare_systems(texts, references, language, metric)
-    single = {label: next(iter(of_seeds.values())) for label, of_seeds in texts.items()}
-    return signature, paired_bootstrap(single, references, language, metric)
+            seed = str(run.record.seed) if over_seeds and run.record.seed is not None else ""
+            texts.setdefault(label, {})[seed] = next(remaining).hypotheses
+    compared = compare_systems(texts, references, language, metric)
+    return signature, compared if over_seeds else [replace(each, seeds=None) for each in compared]
 
 
 def _row(
     comparison: Comparison,
     runs: Sequence[Run],
-    others: Sequence[str],
+    metrics: Sequence[str],
     baseline: Run,
     published: PublishedNumbers,
-    metric: str,
 ) -> RunRow:
     """Returns the row of a system: means over its runs, and the first run's common values.
 
     Args:
         comparison: with the baseline
         runs: of the system
-        others: further metrics
+        metrics: of the table; the first is that of the comparison
         baseline: its first run
         published: numbers of the first run
-        metric: of the table
     """
     run = runs[0]
+    # speeds of another device say nothing; an unknown device may be the same
     training, decoding = [], []
     for each in runs:
-        if _on_one_device(each, baseline, decoding=False):
+        if len({_device(each), _device(baseline)} - {None}) < 2:
             training.append(each.record.training.tokens_per_second)
-        if _on_one_device(each, baseline, decoding=True):
+        if len({_decoding_device(each), _decoding_device(baseline)} - {None}) < 2:
             decoding.append(each.decoding.sentences_per_second)
-    scores = {name: _mean_score(runs, name) for name in others}
+    scores = {metrics[0]: comparison.score}
+    for metric in filter(None, (*metrics[1:], published.metric)):
+        found = [score.value for each in runs if (score := each.decoding.score(metric))]
+        if found:
+            scores.setdefault(metric, statistics.fmean(found))
     gap = None
-    if published.metric and published.score is not None:
-        own: float | None = comparison.score
-        if published.metric != metric:
-            own = _mean_score(runs, published.metric)
-        gap = None if own is None else own - published.score
+    if published.score is not None and published.metric in scores:
+        gap = scores[published.metric] - published.score
     return RunRow(
         label=comparison.name,
         run=_relative(run.folder.parent / run.record.system if len(runs) > 1 else run.folder),
@@ -299,7 +305,7 @@ def _row(
         train_tokens_per_second=_mean(training),
         decode_sentences_per_second=_mean(decoding),
         score=comparison.score,
-        scores={name: score for name, score in scores.items() if score is not None},
+        scores={name: scores[name] for name in metrics[1:] if name in scores},
         seeds=len(runs),
         deviation=comparison.deviation,
         difference=comparison.difference,
@@ -315,28 +321,17 @@ def _row(
     )
 
 
-def _on_one_device(run: Run, baseline: Run, decoding: bool) -> bool:
-    """Returns whether the speeds of two runs can be compared, as far as their records say."""
-    devices = {_device(run, decoding), _device(baseline, decoding)} - {None}
-    return len(devices) < 2
+def _device(run: Run) -> str | None:
+    return run.record.training.device
 
 
-def _device(run: Run, decoding: bool) -> str | None:
-    device = run.record.training.device
-    if decoding and run.decoding.device:
-        device = run.decoding.device
-    # older records have no device, and say --cpu alone
-    return device or ("CPU" if run.record.settings.get("cpu") else None)
+def _decoding_device(run: Run) -> str | None:
+    return run.decoding.device or _device(run)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known else None
-
-
-def _mean_score(runs: Sequence[Run], metric: str) -> float | None:
-    scores = [run.decoding.score(metric) for run in runs]
-    return _mean(score.value for score in scores if score)
 
 
 def _relative(folder: Path) -> str:
@@ -351,26 +346,20 @@ def _check_one_system(row: str, runs: Sequence[Run]) -> None:
     Raises:
         UserError: they were trained with other settings, updates, tokens or text
     """
-    first = _settings(runs[0])
+    first = runs[0]
     for run in runs[1:]:
-        settings = _settings(run)
-        for name in sorted({*first, *settings}):
-            one, other = first.get(name, "not given"), settings.get(name, "not given")
-            # tokens are rounded over other numbers of GPUs
-            near = name == _TOKENS and one and other and math.isclose(one, other, rel_tol=0.02)
-            if None not in (one, other) and one != other and not near:
-                raise UsageError(
-                    f"--over-seeds: {row} would be a mean of different settings: {name} is {one} "
-                    f"in {runs[0].record.name} and {other} in {run.record.name}; leave one out"
-                )
+        for name, one, other in _differing(_settings(first), _settings(run)):
+            raise UsageError(
+                f"--over-seeds: {row} would be a mean of different settings: {name} is {one} "
+                f"in {first.record.name} and {other} in {run.record.name}; leave one out"
+            )
 
 
 def _settings(run: Run) -> dict[str, Any]:
     """Returns the settings that are the same for every seed: name → value, None if unknown."""
     settings = run.record.settings
     flags = {f"--{flag}": value for flag, value in settings.items() if flag not in _NOT_SETTINGS}
-    facts = _facts(run)
-    return {**flags, **{name: facts[name] for name in ("updates", _TOKENS, _TEXT)}}
+    return {**flags, **_facts(run)}
 
 
 def _facts(run: Run) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from sacrebleu.significance import PairedTest
 
 from dc_nmt_plugin.evaluation import significance
 from dc_nmt_plugin.evaluation.chance import draws, holm
-from dc_nmt_plugin.evaluation.difference_text import comparison_notes, comparison_table
 from dc_nmt_plugin.evaluation.metrics import METRICS
 from dc_nmt_plugin.evaluation.significance import compare_systems, paired_bootstrap
+from dc_nmt_plugin.evaluation.table_text import comparison_notes, comparison_table
 from dc_nmt_plugin.table import format_table
 
 WORDS = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
