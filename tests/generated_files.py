@@ -19,8 +19,7 @@ from xml.sax.saxutils import escape
 import yaml
 from helpers import toy_text
 
-from dc_nmt_plugin.recipes.recipe import TASKS, Recipe
-from dc_nmt_plugin.recipes.schema import Part
+from dc_nmt_plugin.recipes.recipe import TASKS, Part, Recipe
 from dc_nmt_plugin.text.tokenizers import tokenize
 
 Pairs = Sequence[tuple[str, str]]

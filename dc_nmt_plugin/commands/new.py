@@ -1,4 +1,4 @@
-"""``dc-nmt new``: writes a recipe for your own text, fitted to it and to the machine."""
+"""``dc-nmt new``: writes a recipe for your own text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def parser() -> Parser:
     """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt new",
-        description="Writes a recipe for your own text into a new folder. It chooses the sets, the "
-        "segmentation, the size of the model and the number of updates, with the reasons. Then "
-        "dc-nmt prepare FOLDER, train, evaluate and run work as with a published task.",
+        description="Writes a recipe for your own text into a new folder. The number of pairs "
+        "decides the segmentation, the size of the model and the number of updates. Then dc-nmt "
+        "prepare FOLDER, train, evaluate and run work as with a published task.",
         epilog="Files have one sentence a line, in UTF-8, plain or gzipped.",
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="is made; also the recipe's "
@@ -35,7 +35,7 @@ def parser() -> Parser:
     )
     parser.add_argument(
         "--bpe", type=number(1), metavar="N",
-        help="number of BPE operations; default: by the size of the text",
+        help="number of BPE operations; default: by the number of pairs",
     )  # fmt: skip
     return parser
 
@@ -46,8 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     archs = args.archs or ["transformer_standard"]
     from ..recipes.new_recipe import NewOptions, make_recipe
 
-    recipe, why = make_recipe(values_of(NewOptions, args, archs=archs))
-    print(*(f"- {sentence}" for sentence in why), sep="\n")
+    recipe, notes = make_recipe(values_of(NewOptions, args, archs=archs))
+    print(*notes, sep="\n")
     print(f"\n{recipe.path} is yours to change. What comes next:\n")
     folder = shlex.quote(str(args.folder))
     print(f"  dc-nmt prepare {folder}    # the text alone")

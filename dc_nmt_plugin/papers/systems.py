@@ -10,8 +10,7 @@ from pathlib import Path
 from ..errors import UserError
 from ..files import read_yaml
 from ..flags import as_flags
-from ..recipes.experiment import Experiment
-from ..recipes.plan import RunOptions, plan_run
+from ..recipes.plan import Experiment, RunOptions, plan_run
 from ..recipes.recipe import load
 from ..recipes.settings import RunSettings, settings_of
 from .document import Entry

@@ -17,11 +17,9 @@ from ..steps import Command, Step, digest
 from ..text.checks import as_table, refuse, scan_groups
 from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
-from .archives import extract
 from .formats import Pair, read_pairs
-from .recipe import Recipe
-from .schema import Part
-from .sources import Say, Sources
+from .recipe import Part, Recipe
+from .sources import Say, Sources, extract
 
 T = TypeVar("T")
 NAMED = ("mojibake", "tab")  # a published corpus is used with all its faults
@@ -126,7 +124,7 @@ class Corpora:
                 path = to / f"unpacked.{language}"
                 extract(self.sources.path(name), member, path)
             paths.append(path)
-        pairs = read_pairs(part.format, (paths[0], paths[1]), part.titles)
+        pairs = read_pairs(part.format, (paths[0], paths[1]))
         if part.apostrophe:
             pairs = ((one.replace("’", "'"), other.replace("’", "'")) for one, other in pairs)
         if self.limit is not None:

@@ -23,13 +23,12 @@ _ID = re.compile(r'\bid\s*=\s*"?([^">\s]*)', re.I)
 _KEPT_TAG = re.compile(r"</?(?:title|description)>", re.I)
 
 
-def read_pairs(kind: str, paths: tuple[Path, Path], titles: bool = True) -> Iterator[Pair]:
+def read_pairs(kind: str, paths: tuple[Path, Path]) -> Iterator[Pair]:
     """Yields the pairs of a corpus, including blank ones.
 
     Args:
         kind: one of the module's formats
         paths: of both languages
-        titles: of ``iwslt-tags``, keep titles and descriptions
 
     Raises:
         UserError: the sides do not correspond, or bytes are not UTF-8 (the message has the line)
@@ -37,7 +36,7 @@ def read_pairs(kind: str, paths: tuple[Path, Path], titles: bool = True) -> Iter
     if kind == "plain":
         return _lines(paths)
     if kind == "iwslt-tags":
-        return _tagged(paths, titles)
+        return _tagged(paths)
     if kind in ("iwslt-xml", "sgm"):
         return _segments(paths)
     raise UserError(f"{kind!r} is not a format of parallel text")
@@ -62,11 +61,11 @@ def _together(
         yield one, other
 
 
-def _tagged(paths: tuple[Path, Path], titles: bool) -> Iterator[Pair]:
+def _tagged(paths: tuple[Path, Path]) -> Iterator[Pair]:
     """Skips metadata, which has its own lines, at the same positions on both sides."""
     pairs = _lines(paths)
     for number, pair in enumerate(pairs, start=1):
-        texts = [_tagged_text(line, titles) for line in pair]
+        texts = [_tagged_text(line) for line in pair]
         if (texts[0] is None) != (texts[1] is None):
             tagged = paths[0] if texts[0] is None else paths[1]
             other = paths[1] if texts[0] is None else paths[0]
@@ -78,11 +77,11 @@ def _tagged(paths: tuple[Path, Path], titles: bool) -> Iterator[Pair]:
             yield texts[0], texts[1]
 
 
-def _tagged_text(line: str, titles: bool) -> str | None:
-    """Returns the sentence of a line, None for metadata."""
+def _tagged_text(line: str) -> str | None:
+    """Returns the sentence of a line, also a title or description; None for metadata."""
     line = line.strip()
     if _KEPT_TAG.match(line):
-        return _KEPT_TAG.sub("", line).strip() if titles else None
+        return _KEPT_TAG.sub("", line).strip()
     return None if line.startswith("<") else line
 
 

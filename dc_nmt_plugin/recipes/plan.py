@@ -1,22 +1,29 @@
-"""Plans training and evaluation from a task, an architecture and options."""
+"""Plans training and evaluation from a task, an architecture and options.
+
+fairseq-train writes the record of the run (tasks/run_record.py).
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 
 from .. import machine
-from ..errors import UsageError
+from ..errors import UsageError, UserError
 from ..files import load_json
 from ..flags import flag_value, replaced
-from ..steps import ShellWord, digest
-from .experiment import Experiment, TrainingStep, training_step
+from ..steps import Command, ShellWord, Step, check_space, digest, read_stamp, running, write_stamp
 from .recipe import Recipe, load
 from .settings import RunSettings, for_sample, settings_of, with_updates
 
 PRECISIONS = {"--amp", "--bf16", "--fp16", "--memory-efficient-bf16", "--memory-efficient-fp16"}
 LENGTHS = "lengths.json"  # beside the text after BPE: SPLIT.LANG → tokens of the longest sentence
+PLUGIN = ShellWord(Path(__file__).parents[1], '"$USER_DIR"')
+COMMAND = "command.txt"  # in a run's folder, for people: its fairseq-train command
+LOG = "train.log"
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,169 @@ class TrainOptions:
     update_freq: int | None = None
     gpus: int | None = None  # of this machine; 0: the CPU; None: all
     fp32: bool = False  # no bfloat16 on a CPU that multiplies it fast
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One model in its own folder."""
+
+    arch: str  # fairseq's
+    task: str
+    criterion: str
+    source: str  # languages
+    target: str
+    raw: Path  # folder of the untokenised text
+    binarised: Path  # folder that fairseq reads
+    folder: Path  # of the run
+    average: int  # number of averaged last checkpoints; 0: only the best one
+    decode: tuple[str, ...]  # flags of fairseq-generate
+    score: tuple[str, ...]  # flags of dc-nmt score
+    score_stamp: str  # of the inputs of a score other than the translation
+    decoding: str = ""  # name of this decoding, such as aux1, if the run is decoded in several ways
+    split: str = "test"  # translated set: test, valid or a further test set
+    subset: str = "test"  # fairseq's name of the set
+    averaged: str = "average"  # folder of their mean, in the run's folder
+    recipe: str | None = None  # the task; None without one
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    @property
+    def record(self) -> Path:
+        return self.folder / "run.json"
+
+    @property
+    def way(self) -> str:
+        """Returns the translated set and the decoding; "" for the recipe's of the test set."""
+        subset = "" if self.split == "test" else self.split
+        return ".".join(filter(None, (subset, self.decoding)))
+
+    @property
+    def suffix(self) -> str:
+        """Returns the end of the names of this decoding's files."""
+        return f"-{self.way}" if self.way else ""
+
+    @property
+    def score_log(self) -> Path:
+        """Returns the log of dc-nmt score."""
+        return self.folder / f"score{self.suffix}.log"
+
+    def is_trained(self) -> bool:
+        """Returns True if the training in this folder is finished."""
+        stamp = read_stamp(self.folder / "training.stamp")
+        return stamp is not None and stamp == read_stamp(self.folder / "settings.stamp")
+
+
+@dataclass(frozen=True)
+class TrainingStep(Step):
+    """Training step: fills the folder of a run in place, and continues from checkpoints.
+
+    ``settings.stamp`` says what a folder trains, and ``training.stamp`` that it is finished.
+    """
+
+    run: Experiment = field(kw_only=True)  # the trained run
+    command: Sequence[str] = field(kw_only=True)  # the whole command
+    updates: int = field(kw_only=True)  # number of training updates
+
+    def check_flags(self) -> None:
+        """
+        Raises:
+            UsageError: fairseq-train does not take these flags
+        """
+        from .. import registration  # noqa: F401
+        from ..compat.fairseq_flags import TRAIN, parse_flags
+
+        words = list(self.command)
+        parse_flags(TRAIN, words[words.index(str(self.run.binarised)) :])
+
+    def is_done(self) -> bool:
+        return read_stamp(self.run.folder / "training.stamp") == self.stamp()
+
+    def announcement(self) -> str:
+        if (self.run.checkpoints / "checkpoint_last.pt").is_file():
+            return f"{self.name}, from the last checkpoint on"
+        return self.name
+
+    def make(self) -> None:
+        """Trains, or continues training.
+
+        Raises:
+            UserError: the folder has another training run, or the run stopped early
+        """
+        folder, stamp = self.run.folder, self.stamp()
+        known = read_stamp(folder / "settings.stamp")
+        # without checkpoints nothing can be lost; a finished run may have no checkpoints left
+        begun = self.run.is_trained() or any(self.run.checkpoints.glob("checkpoint*.pt"))
+        if begun and known not in (None, stamp):
+            raise UserError(
+                f"{folder} has a run with other data or settings (see its command.txt): "
+                "use another folder, or remove that one"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / COMMAND).write_text(f"{Command(self.command[:-2])}\n", "utf-8")
+        write_stamp(folder / "settings.stamp", stamp)
+        if not begun:
+            (folder / LOG).unlink(missing_ok=True)
+        if not self._train():
+            raise UserError(
+                f"training of {self.run.arch} stopped; its log is {folder / LOG}; "
+                "the same command continues it"
+            )
+        write_stamp(folder / "training.stamp", stamp)
+
+    def _train(self) -> bool:
+        """Trains with the output in the log; returns True on success."""
+        from ..evaluation.logs import ProgressLine
+
+        line = ProgressLine(self.run.arch, self.updates)
+        with (
+            open(self.run.folder / LOG, "ab") as out,
+            running(self.command, stdout=PIPE, stderr=STDOUT) as process,
+        ):
+            assert process.stdout is not None
+            tail = line.follow(process.stdout, out)
+            code = process.wait()
+        if code:
+            check_space(self.run.folder, "".join(tail), code)
+            line.last_words(tail)
+        return not code
+
+
+def training_step(
+    run: Experiment,
+    updates: int,
+    save_every: int,
+    identity: Sequence[str],
+    flags: Sequence[str],
+) -> TrainingStep:
+    """Returns the training step of a run.
+
+    Args:
+        run: the trained run
+        updates, save_every: number of training updates, and between two checkpoints
+        identity: flags that identify the run on any machine
+        flags: of fairseq-train
+    """
+    fixed = ["--arch", run.arch, "--task", run.task, "--criterion", run.criterion]
+    fixed += ["--source-lang", run.source, "--target-lang", run.target]
+    fixed += ["--max-update", str(updates), "--save-interval-updates", str(save_every)]
+    fixed += ["--keep-interval-updates", str(max(run.average, 1)), "--no-epoch-checkpoints"]
+    fixed += ["--log-format", "json", "--log-interval", "1" if updates < 100 else "10"]
+    command = ["fairseq-train", str(run.binarised), "--user-dir", PLUGIN, *fixed, *flags]
+    command += ["--save-dir", str(run.checkpoints)]
+    return TrainingStep(
+        f"{run.arch}: train {updates} updates",
+        run.folder,
+        lambda: digest([read_stamp(run.binarised / ".stamp"), *fixed, *identity]),
+        lambda _: [Command(command, log=run.folder / LOG)],
+        run=run,
+        command=command,
+        updates=updates,
+    )
+
+
+# -- plans -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

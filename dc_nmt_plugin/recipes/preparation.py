@@ -15,8 +15,7 @@ from ..steps import Command, ShellWord, Step, digest
 from ..text.lines import check_same_count, remove_bpe
 from ..text.preparation import fits
 from .plan import LENGTHS
-from .recipe import SPLITS, Recipe, load
-from .schema import Segmentation
+from .recipe import SPLITS, Recipe, Segmentation, load
 from .settings import settings_of
 from .sources import DOWNLOADS, Sources
 from .text import make_text, optional_parts
@@ -190,6 +189,10 @@ class Preparation:
             words += ["--trainpref", str(pieces / "train"), "--validpref", str(pieces / "valid")]
             tests = [str(pieces / split) for split in self.recipe.splits[2:]]
             words += ["--testpref", ",".join(tests), "--workers", self.workers]
+            # fairseq-preprocess refuses dictionaries of an interrupted call, as of a script
+            yield Command(
+                ["rm", "-f", *(str(to / f"dict.{lang}.txt") for lang in (source, target))]
+            )
             yield Command([*words, "--destdir", str(to)])
             # fairseq-preprocess's names for further test sets are test1, test2, …
             further = [f"test{n}" for n in range(1, len(self.recipe.splits) - len(SPLITS) + 1)]

@@ -91,10 +91,16 @@ class Script(Pipeline):
     def run(self, *steps: Step) -> bool:
         for step in steps:
             print(f"\n# {step.name}")
+            done = self._word(f"{step.folder}/.done")
+            once = done.startswith('"$DATA/')  # a second call of the script goes on with the runs
+            if once:
+                print(f"if [ ! -e {done} ]; then # remove this file to prepare again")
             if step.folder not in self._made:
                 self._made.add(step.folder)
                 print(f"mkdir -p {self._word(f'{step.folder}/')}")
             print(*map(self._command, step.commands(step.folder)), sep="\n")
+            if once:
+                print(f"touch {done}\nfi")
         return False
 
     @contextmanager
@@ -118,7 +124,11 @@ class Script(Pipeline):
         text = " \\\n".join(lines)
         if command.output:
             text += f" > {self._word(str(command.output))}"
-        return f"{text} 2>&1 |\n  tee {self._word(str(command.log))}" if command.log else text
+        if not command.log:
+            return text
+        # a training that goes on keeps the log of its beginning
+        tee = "tee -a" if command.words[0] == "fairseq-train" else "tee"
+        return f"{text} 2>&1 |\n  {tee} {self._word(str(command.log))}"
 
     def _word(self, word: str) -> str:
         if isinstance(word, ShellWord):

@@ -13,8 +13,7 @@ from ..errors import UsageError, UserError, check_choices, choice_problem
 from ..files import read_yaml
 from ..flags import replaced, whole_number
 from ..models.presets import STOCK, Architecture, Family, architectures
-from .recipe import Recipe
-from .schema import Papers, SettingsEntry
+from .recipe import Papers, Recipe, SettingsEntry
 
 PAPERS = Path(__file__).with_name("papers.yaml")
 # a sample is trained in minutes on a CPU: the architecture itself, but narrow

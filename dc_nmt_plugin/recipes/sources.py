@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import http.client
+import lzma
 import os
-import urllib.error
+import shutil
+import tarfile
 import urllib.request
+import zipfile
+import zlib
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import IO
 
 from tqdm import tqdm
 
 from ..errors import UsageError, UserError
-from ..files import digest, sha256, take_lock, write_text
-from .archives import extract
-from .recipe import Recipe
-from .schema import SourceFile
+from ..files import digest, replacing, sha256, write_text
+from .recipe import Recipe, SourceFile
 
 Say = Callable[[str], None]
 DOWNLOADS = Path("runs/downloads")
@@ -51,16 +55,7 @@ class Sources:
         """
         if name in self._verified:
             return self._verified[name]
-        file = self.recipe.task.files[name]
-        if self._here(file) is not None or not (file.urls or file.inside):
-            self._verified[name] = self._get(file)
-            return self._verified[name]
-        self.downloads.mkdir(parents=True, exist_ok=True)
-        # several recipes may need the same file at the same time
-        with open(self.downloads / f".{name}.lock", "w") as lock:
-            waiting = f"  {name}: waiting for another recipe that fetches it"
-            take_lock(lock, lambda: self.say(waiting))
-            self._verified[name] = self._get(file)
+        self._verified[name] = self._get(self.recipe.task.files[name])
         return self._verified[name]
 
     def available(self, name: str) -> bool:
@@ -153,21 +148,18 @@ class Sources:
 
     def _fetch(self, file: SourceFile) -> Path:
         target = self.downloads / file.name
-        part = target.with_name(f"{target.name}.part")
-        self.downloads.mkdir(parents=True, exist_ok=True)
         mirror = os.environ.get("DC_NMT_MIRROR")
         mirrors = [f"{mirror.rstrip('/')}/{file.name}"] if mirror else []
         reasons = []
         for url in (*mirrors, *file.urls):
             try:
-                fetch(url, part, self.say)
-                self._verify(file, part)
+                # the file gets its name when it is verified, whoever else fetches it too
+                with replacing(target) as part:
+                    _download(url, part, self.say)
+                    self._verify(file, part)
             except (OSError, http.client.HTTPException, ValueError) as error:
-                if isinstance(error, UserError):
-                    part.unlink(missing_ok=True)  # a wrong file, not an incomplete one
                 reasons.append(f"  {url}: {error}")
                 continue
-            part.replace(target)
             return target
         note = f"{file.note}\n" if file.note else ""
         raise UserError(
@@ -178,40 +170,74 @@ class Sources:
         )
 
 
-def fetch(url: str, part: Path, say: Say = print) -> None:
-    """Downloads ``url`` into ``part``; continues if it holds the beginning.
+def _download(url: str, to: Path, say: Say) -> None:
+    """Downloads a file.
 
     Raises:
-        OSError: an invalid URL, or the connection ended before the end of the file; the beginning
-            is kept
+        OSError: an invalid URL, or the connection ended before the end of the file
     """
-    have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"User-Agent": "dc-nmt"})
-    if have:
-        request.add_header("Range", f"bytes={have}-")
-    try:
-        answer = urllib.request.urlopen(request, timeout=TIMEOUT)
-    except urllib.error.HTTPError as error:
-        if error.code != 416 or not have:
-            raise
-        part.unlink()  # it was complete, or is no beginning of the file
-        fetch(url, part, say)
-        return
-    with answer:
-        if have and answer.status != 206:
-            have = 0  # a server that cannot continue
-        length = answer.headers.get("Content-Length")
-        total = have + int(length) if length else None
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+        total = int(answer.headers.get("Content-Length") or 0)
         say(f"  {url}" + (f" ({total / 1e6:,.1f} MB)" if total else ""))
         with (
-            open(part, "ab" if have else "wb") as out,
-            tqdm(
-                desc=part.stem, total=total, initial=have, unit="B", unit_scale=True, disable=None
-            ) as progress,
+            open(to, "wb") as out,
+            tqdm(total=total or None, unit="B", unit_scale=True, disable=None) as progress,
         ):
             while block := answer.read(BLOCK):
                 out.write(block)
-                have += len(block)
                 progress.update(len(block))
-    if total is not None and have < total:
-        raise OSError(f"the connection ended after {have} of {total} bytes; run again to continue")
+    size = to.stat().st_size
+    if size < total:
+        raise OSError(f"the connection ended after {size} of {total} bytes")
+
+
+# -- archives ----------------------------------------------------------------------------------
+
+# RuntimeError and NotImplementedError: a zip file that is encrypted, or of an unknown kind
+_DAMAGE = (
+    *(EOFError, OSError, tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(RuntimeError, NotImplementedError),
+)
+
+
+def extract(archive: Path, member: str, target: Path) -> None:
+    """Writes one member of a ``.tgz``, ``.tar`` or ``.zip`` file; its name may have ``*``.
+
+    Raises:
+        UserError: the archive is damaged, incomplete or encrypted, or has no such file
+    """
+    names: list[str] = []
+    try:
+        with replacing(target) as temporary, open(temporary, "wb") as out:
+            if archive.suffix == ".zip":
+                with zipfile.ZipFile(archive) as zipped:
+                    names = zipped.namelist()
+                    for name in names:
+                        if _is(name, member):
+                            with zipped.open(name) as stream:
+                                shutil.copyfileobj(stream, out)
+                            return
+            else:
+                # read up to the member, because listing an archive of gigabytes is slow
+                with tarfile.open(archive) as tar:
+                    for entry in tar:
+                        content: IO[bytes] | None = None
+                        # links and devices of a stranger's archive are never followed
+                        names.append(entry.name + ("" if entry.isfile() else " (no file)"))
+                        if entry.isfile() and _is(entry.name, member):
+                            content = tar.extractfile(entry)
+                        if content is not None:
+                            shutil.copyfileobj(content, out)
+                            return
+            some = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+            raise UserError(f"{archive}: has no {member}; it has {some or 'nothing'}")
+    except _DAMAGE as error:
+        raise UserError(
+            f"{archive}: damaged, truncated or not readable ({error}); remove it and download it "
+            "again"
+        ) from error
+
+
+def _is(name: str, member: str) -> bool:
+    return not name.endswith("/") and fnmatchcase(name.removeprefix("./"), member)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,8 +13,7 @@ from ..table import format_table
 from ..text.checks import bare
 from ..text.preparation import fits, learn_truecaser
 from .corpora import Corpora
-from .recipe import Recipe
-from .schema import Part
+from .recipe import Part, Recipe
 from .sources import Say, Sources
 
 TOLERANCE = 0.05  # of a published number that is rounded ("~")
@@ -69,8 +68,6 @@ def make_text(
     valid: set[int] = set()
     if not parts["valid"]:
         valid = _lines_for_validation(recipe, kept, most)
-        if recipe.task.splits.exclude_valid:
-            _leave_out_others(corpora, parts["train"], kept, valid)
         for line in valid:
             kept[line] = 0
     if sample is not None:
@@ -144,21 +141,6 @@ def _lines_for_validation(recipe: Recipe, kept: bytearray, most: int | None) -> 
             lines.add(line)
         rank += used
     return lines
-
-
-def _leave_out_others(
-    corpora: Corpora, parts: list[Part], kept: bytearray, held_out: set[int]
-) -> None:
-    """Drops training lines whose source is also the source of a held-out line."""
-
-    def sources() -> Iterator[tuple[int, int]]:
-        texts = (source for part in parts for source, _ in corpora.tokens(part))
-        return enumerate(hash(bare(text)) for text in texts)
-
-    known = {source for line, source in sources() if line in held_out}
-    for line, source in sources():
-        if source in known and line not in held_out:
-            kept[line] = 0
 
 
 def _keep_first(kept: bytearray, ends: list[int], share: int) -> None:

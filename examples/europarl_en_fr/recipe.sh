@@ -13,11 +13,15 @@ CPU=$([ "$GPUS" -gt 0 ] || echo --cpu $(grep -qsE 'avx512_bf16|amx_bf16' /proc/c
 USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
 
 # text of europarl_en_fr
+if [ ! -e "$DATA/raw/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/raw/"
 dc-nmt recipe text europarl_en_fr --work "$DATA/corpora" --downloads runs/downloads \
   --out "$DATA/raw"
+touch "$DATA/raw/.done"
+fi
 
 # learn and apply BPE (10000 operations)
+if [ ! -e "$DATA/bpe/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bpe/"
 cat "$DATA/raw/tokenised/train.en" "$DATA/raw/tokenised/train.fr" > "$DATA/bpe/both"
 subword-nmt learn-bpe -s 10000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
@@ -45,9 +49,13 @@ dc-nmt check-text --counts "$DATA/raw/tokenised/train.en" "$DATA/bpe/train.en" \
   "$DATA/bpe/test.fr" "$DATA/raw/tokenised/europarl.en" "$DATA/bpe/europarl.en" \
   "$DATA/raw/tokenised/europarl.fr" "$DATA/bpe/europarl.fr"
 dc-nmt recipe clean "$DATA/bpe" en fr 150 0
+touch "$DATA/bpe/.done"
+fi
 
 # fairseq-preprocess
+if [ ! -e "$DATA/bin/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bin/"
+rm -f "$DATA/bin/dict.en.txt" "$DATA/bin/dict.fr.txt"
 fairseq-preprocess --source-lang en --target-lang fr --joined-dictionary \
   --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" \
   --testpref "$DATA/bpe/test,$DATA/bpe/europarl" --workers "$(nproc)" --destdir "$DATA/bin"
@@ -57,6 +65,8 @@ dc-nmt check-text --counts "$DATA/bpe/train.en" "$DATA/bin/train.en-fr.en.idx" \
   "$DATA/bpe/test.en" "$DATA/bin/test.en-fr.en.idx" "$DATA/bpe/test.fr" \
   "$DATA/bin/test.en-fr.fr.idx" "$DATA/bpe/europarl.en" "$DATA/bin/test1.en-fr.en.idx" \
   "$DATA/bpe/europarl.fr" "$DATA/bin/test1.en-fr.fr.idx"
+touch "$DATA/bin/.done"
+fi
 
 RUN=$OUT/transformer_standard_iwslt-s$SEED
 UPDATE_FREQ=$(((4096 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -75,7 +85,7 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_standard_iws
   --lr-scheduler inverse_sqrt --warmup-updates 2000 --warmup-init-lr 1e-7 \
   --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # transformer_standard_iwslt: average the last 5 checkpoints
 mkdir -p "$RUN/average/"
@@ -112,7 +122,7 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_dc_iwslt \
   --warmup-updates 2000 --warmup-init-lr 1e-7 \
   --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # transformer_dc_iwslt: average the last 5 checkpoints
 mkdir -p "$RUN/average/"

@@ -13,11 +13,15 @@ CPU=$([ "$GPUS" -gt 0 ] || echo --cpu $(grep -qsE 'avx512_bf16|amx_bf16' /proc/c
 USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
 
 # text of iwslt14_de_en
+if [ ! -e "$DATA/raw/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/raw/"
 dc-nmt recipe text iwslt14_de_en --work "$DATA/corpora" --downloads runs/downloads \
   --out "$DATA/raw"
+touch "$DATA/raw/.done"
+fi
 
 # learn and apply BPE (32000 operations)
+if [ ! -e "$DATA/bpe/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bpe/"
 cat "$DATA/raw/tokenised/train.de" "$DATA/raw/tokenised/train.en" > "$DATA/bpe/both"
 subword-nmt learn-bpe -s 32000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
@@ -40,9 +44,13 @@ dc-nmt check-text --counts "$DATA/raw/tokenised/train.de" "$DATA/bpe/train.de" \
   "$DATA/raw/tokenised/test.de" "$DATA/bpe/test.de" "$DATA/raw/tokenised/test.en" \
   "$DATA/bpe/test.en"
 dc-nmt recipe clean "$DATA/bpe" de en 150 9
+touch "$DATA/bpe/.done"
+fi
 
 # fairseq-preprocess
+if [ ! -e "$DATA/bin/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bin/"
+rm -f "$DATA/bin/dict.de.txt" "$DATA/bin/dict.en.txt"
 fairseq-preprocess --source-lang de --target-lang en --joined-dictionary \
   --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" \
   --workers "$(nproc)" --destdir "$DATA/bin"
@@ -51,6 +59,8 @@ dc-nmt check-text --counts "$DATA/bpe/train.de" "$DATA/bin/train.de-en.de.idx" \
   "$DATA/bin/valid.de-en.de.idx" "$DATA/bpe/valid.en" "$DATA/bin/valid.de-en.en.idx" \
   "$DATA/bpe/test.de" "$DATA/bin/test.de-en.de.idx" "$DATA/bpe/test.en" \
   "$DATA/bin/test.de-en.en.idx"
+touch "$DATA/bin/.done"
+fi
 
 RUN=$OUT/transformer_ms_aux_aif_iwslt-s$SEED
 UPDATE_FREQ=$(((2048 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -70,7 +80,7 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_ms_aux_aif_i
   --lr-scheduler cosine --warmup-updates 4000 \
   --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # transformer_ms_aux_aif_iwslt: average the last 5 checkpoints
 mkdir -p "$RUN/average/"

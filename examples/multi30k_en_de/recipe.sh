@@ -13,11 +13,15 @@ CPU=$([ "$GPUS" -gt 0 ] || echo --cpu $(grep -qsE 'avx512_bf16|amx_bf16' /proc/c
 USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
 
 # text of multi30k_en_de
+if [ ! -e "$DATA/raw/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/raw/"
 dc-nmt recipe text multi30k_en_de --work "$DATA/corpora" --downloads runs/downloads \
   --out "$DATA/raw"
+touch "$DATA/raw/.done"
+fi
 
 # learn and apply BPE (4000 operations)
+if [ ! -e "$DATA/bpe/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bpe/"
 cat "$DATA/raw/tokenised/train.en" "$DATA/raw/tokenised/train.de" > "$DATA/bpe/both"
 subword-nmt learn-bpe -s 4000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
@@ -40,9 +44,13 @@ dc-nmt check-text --counts "$DATA/raw/tokenised/train.en" "$DATA/bpe/train.en" \
   "$DATA/raw/tokenised/test.en" "$DATA/bpe/test.en" "$DATA/raw/tokenised/test.de" \
   "$DATA/bpe/test.de"
 dc-nmt recipe clean "$DATA/bpe" en de 0 0
+touch "$DATA/bpe/.done"
+fi
 
 # fairseq-preprocess
+if [ ! -e "$DATA/bin/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bin/"
+rm -f "$DATA/bin/dict.en.txt" "$DATA/bin/dict.de.txt"
 fairseq-preprocess --source-lang en --target-lang de --joined-dictionary \
   --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" \
   --workers "$(nproc)" --destdir "$DATA/bin"
@@ -51,6 +59,8 @@ dc-nmt check-text --counts "$DATA/bpe/train.en" "$DATA/bin/train.en-de.en.idx" \
   "$DATA/bin/valid.en-de.en.idx" "$DATA/bpe/valid.de" "$DATA/bin/valid.en-de.de.idx" \
   "$DATA/bpe/test.en" "$DATA/bin/test.en-de.en.idx" "$DATA/bpe/test.de" \
   "$DATA/bin/test.en-de.de.idx"
+touch "$DATA/bin/.done"
+fi
 
 RUN=$OUT/transformer_standard-tiny-s$SEED
 UPDATE_FREQ=$(((2048 + PROCESSES * 2048 - 1) / (PROCESSES * 2048)))
@@ -70,7 +80,7 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_standard \
   --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --optimizer adam \
   --adam-betas '(0.9, 0.98)' --lr 3e-3 --lr-scheduler cosine --warmup-updates 800 --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # transformer_standard: average the last 5 checkpoints
 mkdir -p "$RUN/average/"
@@ -107,7 +117,7 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_dc --task tr
   --optimizer adam --adam-betas '(0.9, 0.98)' --lr 3e-3 --lr-scheduler cosine \
   --warmup-updates 800 --seed "$SEED" --distributed-world-size "$PROCESSES" $CPU \
   --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # transformer_dc: average the last 5 checkpoints
 mkdir -p "$RUN/average/"

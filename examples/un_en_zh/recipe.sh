@@ -13,11 +13,15 @@ CPU=$([ "$GPUS" -gt 0 ] || echo --cpu $(grep -qsE 'avx512_bf16|amx_bf16' /proc/c
 USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
 
 # text of un_en_zh
+if [ ! -e "$DATA/raw/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/raw/"
 dc-nmt recipe text un_en_zh --work "$DATA/corpora" --downloads runs/downloads --any-counts \
   --out "$DATA/raw"
+touch "$DATA/raw/.done"
+fi
 
 # learn and apply BPE (25000 operations)
+if [ ! -e "$DATA/bpe/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bpe/"
 subword-nmt learn-bpe -s 25000 -i "$DATA/raw/tokenised/train.en" -o "$DATA/bpe/codes.en"
 subword-nmt apply-bpe -c "$DATA/bpe/codes.en" --num-workers "$(nproc)" \
@@ -39,9 +43,13 @@ dc-nmt check-text --counts "$DATA/raw/tokenised/train.en" "$DATA/bpe/train.en" \
   "$DATA/raw/tokenised/test.en" "$DATA/bpe/test.en" "$DATA/raw/tokenised/test.zh" \
   "$DATA/bpe/test.zh"
 dc-nmt recipe clean "$DATA/bpe" en zh 50 0
+touch "$DATA/bpe/.done"
+fi
 
 # fairseq-preprocess
+if [ ! -e "$DATA/bin/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bin/"
+rm -f "$DATA/bin/dict.en.txt" "$DATA/bin/dict.zh.txt"
 fairseq-preprocess --source-lang en --target-lang zh --trainpref "$DATA/bpe/train" \
   --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" --workers "$(nproc)" \
   --destdir "$DATA/bin"
@@ -50,6 +58,8 @@ dc-nmt check-text --counts "$DATA/bpe/train.en" "$DATA/bin/train.en-zh.en.idx" \
   "$DATA/bin/valid.en-zh.en.idx" "$DATA/bpe/valid.zh" "$DATA/bin/valid.en-zh.zh.idx" \
   "$DATA/bpe/test.en" "$DATA/bin/test.en-zh.en.idx" "$DATA/bpe/test.zh" \
   "$DATA/bin/test.en-zh.zh.idx"
+touch "$DATA/bin/.done"
+fi
 
 RUN=$OUT/gru_selfattn_residual-s$SEED
 UPDATE_FREQ=$(((4000 + PROCESSES * 4000 - 1) / (PROCESSES * 4000)))
@@ -71,7 +81,7 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch gru_selfattn_residual \
   --adadelta-eps 1e-6 --lr 1.0 --lr-scheduler fixed \
   --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # gru_selfattn_residual: average the last 0 checkpoints
 mkdir -p "$RUN/average/"

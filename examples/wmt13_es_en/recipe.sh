@@ -13,11 +13,15 @@ CPU=$([ "$GPUS" -gt 0 ] || echo --cpu $(grep -qsE 'avx512_bf16|amx_bf16' /proc/c
 USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
 
 # text of wmt13_es_en
+if [ ! -e "$DATA/raw/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/raw/"
 dc-nmt recipe text wmt13_es_en --work "$DATA/corpora" --downloads runs/downloads \
   --out "$DATA/raw"
+touch "$DATA/raw/.done"
+fi
 
 # learn and apply BPE (50000 operations)
+if [ ! -e "$DATA/bpe/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bpe/"
 subword-nmt learn-bpe -s 50000 -i "$DATA/raw/tokenised/train.es" -o "$DATA/bpe/codes.es"
 subword-nmt apply-bpe -c "$DATA/bpe/codes.es" --num-workers "$(nproc)" \
@@ -39,9 +43,13 @@ dc-nmt check-text --counts "$DATA/raw/tokenised/train.es" "$DATA/bpe/train.es" \
   "$DATA/raw/tokenised/test.es" "$DATA/bpe/test.es" "$DATA/raw/tokenised/test.en" \
   "$DATA/bpe/test.en"
 dc-nmt recipe clean "$DATA/bpe" es en 50 0
+touch "$DATA/bpe/.done"
+fi
 
 # fairseq-preprocess
+if [ ! -e "$DATA/bin/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bin/"
+rm -f "$DATA/bin/dict.es.txt" "$DATA/bin/dict.en.txt"
 fairseq-preprocess --source-lang es --target-lang en --trainpref "$DATA/bpe/train" \
   --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" --workers "$(nproc)" \
   --destdir "$DATA/bin"
@@ -50,6 +58,8 @@ dc-nmt check-text --counts "$DATA/bpe/train.es" "$DATA/bin/train.es-en.es.idx" \
   "$DATA/bin/valid.es-en.es.idx" "$DATA/bpe/valid.en" "$DATA/bin/valid.es-en.en.idx" \
   "$DATA/bpe/test.es" "$DATA/bin/test.es-en.es.idx" "$DATA/bpe/test.en" \
   "$DATA/bin/test.es-en.en.idx"
+touch "$DATA/bin/.done"
+fi
 
 RUN=$OUT/gru_selfattn_residual-s$SEED
 UPDATE_FREQ=$(((4000 + PROCESSES * 4000 - 1) / (PROCESSES * 4000)))
@@ -71,7 +81,7 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch gru_selfattn_residual \
   --adadelta-eps 1e-6 --lr 1.0 --lr-scheduler fixed \
   --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # gru_selfattn_residual: average the last 0 checkpoints
 mkdir -p "$RUN/average/"

@@ -13,11 +13,15 @@ CPU=$([ "$GPUS" -gt 0 ] || echo --cpu $(grep -qsE 'avx512_bf16|amx_bf16' /proc/c
 USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
 
 # text of wmt14_en_de
+if [ ! -e "$DATA/raw/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/raw/"
 dc-nmt recipe text wmt14_en_de --work "$DATA/corpora" --downloads runs/downloads \
   --out "$DATA/raw"
+touch "$DATA/raw/.done"
+fi
 
 # learn and apply BPE (32000 operations)
+if [ ! -e "$DATA/bpe/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bpe/"
 cat "$DATA/raw/tokenised/train.en" "$DATA/raw/tokenised/train.de" > "$DATA/bpe/both"
 subword-nmt learn-bpe -s 32000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
@@ -40,9 +44,13 @@ dc-nmt check-text --counts "$DATA/raw/tokenised/train.en" "$DATA/bpe/train.en" \
   "$DATA/raw/tokenised/test.en" "$DATA/bpe/test.en" "$DATA/raw/tokenised/test.de" \
   "$DATA/bpe/test.de"
 dc-nmt recipe clean "$DATA/bpe" en de 200 0
+touch "$DATA/bpe/.done"
+fi
 
 # fairseq-preprocess
+if [ ! -e "$DATA/bin/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bin/"
+rm -f "$DATA/bin/dict.en.txt" "$DATA/bin/dict.de.txt"
 fairseq-preprocess --source-lang en --target-lang de --joined-dictionary \
   --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" \
   --workers "$(nproc)" --destdir "$DATA/bin"
@@ -51,8 +59,11 @@ dc-nmt check-text --counts "$DATA/bpe/train.en" "$DATA/bin/train.en-de.en.idx" \
   "$DATA/bin/valid.en-de.en.idx" "$DATA/bpe/valid.de" "$DATA/bin/valid.en-de.de.idx" \
   "$DATA/bpe/test.en" "$DATA/bin/test.en-de.en.idx" "$DATA/bpe/test.de" \
   "$DATA/bin/test.en-de.de.idx"
+touch "$DATA/bin/.done"
+fi
 
 # learn and apply BPE (32000 operations)
+if [ ! -e "$DATA/bpe-separate/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bpe-separate/"
 cat "$DATA/raw/tokenised/train.en" "$DATA/raw/tokenised/train.de" > "$DATA/bpe-separate/both"
 subword-nmt learn-bpe -s 32000 -i "$DATA/bpe-separate/both" -o "$DATA/bpe-separate/codes"
@@ -75,9 +86,13 @@ dc-nmt check-text --counts "$DATA/raw/tokenised/train.en" "$DATA/bpe-separate/tr
   "$DATA/raw/tokenised/test.en" "$DATA/bpe-separate/test.en" "$DATA/raw/tokenised/test.de" \
   "$DATA/bpe-separate/test.de"
 dc-nmt recipe clean "$DATA/bpe-separate" en de 1023 0
+touch "$DATA/bpe-separate/.done"
+fi
 
 # fairseq-preprocess
+if [ ! -e "$DATA/bin-separate/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bin-separate/"
+rm -f "$DATA/bin-separate/dict.en.txt" "$DATA/bin-separate/dict.de.txt"
 fairseq-preprocess --source-lang en --target-lang de --trainpref "$DATA/bpe-separate/train" \
   --validpref "$DATA/bpe-separate/valid" --testpref "$DATA/bpe-separate/test" \
   --workers "$(nproc)" --destdir "$DATA/bin-separate"
@@ -87,6 +102,8 @@ dc-nmt check-text --counts "$DATA/bpe-separate/train.en" "$DATA/bin-separate/tra
   "$DATA/bpe-separate/valid.de" "$DATA/bin-separate/valid.en-de.de.idx" \
   "$DATA/bpe-separate/test.en" "$DATA/bin-separate/test.en-de.en.idx" \
   "$DATA/bpe-separate/test.de" "$DATA/bin-separate/test.en-de.de.idx"
+touch "$DATA/bin-separate/.done"
+fi
 
 RUN=$OUT/transformer_dc-s$SEED
 UPDATE_FREQ=$(((4960 + PROCESSES * 4960 - 1) / (PROCESSES * 4960)))
@@ -105,7 +122,7 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_dc --task tr
   --optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 --lr 7e-4 --lr-scheduler cosine \
   --warmup-updates 4000 --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # transformer_dc: average the last 5 checkpoints
 mkdir -p "$RUN/average/"
@@ -143,7 +160,7 @@ fairseq-train "$DATA/bin-separate" --user-dir "$USER_DIR" --arch transformer_ctx
   --lr-scheduler inverse_sqrt --warmup-updates 4000 --warmup-init-lr 1e-7 \
   --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # transformer_ctxaware_unshared: average the last 5 checkpoints
 mkdir -p "$RUN/average/"
@@ -181,7 +198,7 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_cross_agg_su
   --lr-scheduler inverse_sqrt --warmup-updates 4000 --warmup-init-lr 1e-7 \
   --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # transformer_cross_agg_sum: average the last 5 checkpoints
 mkdir -p "$RUN/average/"
@@ -219,7 +236,7 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_mlmha \
   --lr-scheduler cosine --warmup-updates 4000 \
   --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # transformer_mlmha: average the last 5 checkpoints
 mkdir -p "$RUN/average/"

@@ -13,11 +13,15 @@ CPU=$([ "$GPUS" -gt 0 ] || echo --cpu $(grep -qsE 'avx512_bf16|amx_bf16' /proc/c
 USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
 
 # text of wmt16_en_de
+if [ ! -e "$DATA/raw/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/raw/"
 dc-nmt recipe text wmt16_en_de --work "$DATA/corpora" --downloads runs/downloads \
   --out "$DATA/raw"
+touch "$DATA/raw/.done"
+fi
 
 # learn and apply BPE (50000 operations)
+if [ ! -e "$DATA/bpe/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bpe/"
 subword-nmt learn-bpe -s 50000 -i "$DATA/raw/tokenised/train.en" -o "$DATA/bpe/codes.en"
 subword-nmt apply-bpe -c "$DATA/bpe/codes.en" --num-workers "$(nproc)" \
@@ -50,9 +54,13 @@ dc-nmt check-text --counts "$DATA/raw/tokenised/train.en" "$DATA/bpe/train.en" \
   "$DATA/raw/tokenised/newstest2016.en" "$DATA/bpe/newstest2016.en" \
   "$DATA/raw/tokenised/newstest2016.de" "$DATA/bpe/newstest2016.de"
 dc-nmt recipe clean "$DATA/bpe" en de 50 0
+touch "$DATA/bpe/.done"
+fi
 
 # fairseq-preprocess
+if [ ! -e "$DATA/bin/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bin/"
+rm -f "$DATA/bin/dict.en.txt" "$DATA/bin/dict.de.txt"
 fairseq-preprocess --source-lang en --target-lang de --trainpref "$DATA/bpe/train" \
   --validpref "$DATA/bpe/valid" \
   --testpref "$DATA/bpe/test,$DATA/bpe/newstest2015,$DATA/bpe/newstest2016" --workers "$(nproc)" \
@@ -64,6 +72,8 @@ dc-nmt check-text --counts "$DATA/bpe/train.en" "$DATA/bin/train.en-de.en.idx" \
   "$DATA/bin/test.en-de.de.idx" "$DATA/bpe/newstest2015.en" "$DATA/bin/test1.en-de.en.idx" \
   "$DATA/bpe/newstest2015.de" "$DATA/bin/test1.en-de.de.idx" "$DATA/bpe/newstest2016.en" \
   "$DATA/bin/test2.en-de.en.idx" "$DATA/bpe/newstest2016.de" "$DATA/bin/test2.en-de.de.idx"
+touch "$DATA/bin/.done"
+fi
 
 RUN=$OUT/gru_selfattn_residual-s$SEED
 UPDATE_FREQ=$(((4000 + PROCESSES * 4000 - 1) / (PROCESSES * 4000)))
@@ -85,7 +95,7 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch gru_selfattn_residual \
   --adadelta-eps 1e-6 --lr 1.0 --lr-scheduler fixed \
   --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # gru_selfattn_residual: average the last 0 checkpoints
 mkdir -p "$RUN/average/"

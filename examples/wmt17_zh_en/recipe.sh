@@ -13,11 +13,15 @@ CPU=$([ "$GPUS" -gt 0 ] || echo --cpu $(grep -qsE 'avx512_bf16|amx_bf16' /proc/c
 USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
 
 # text of wmt17_zh_en
+if [ ! -e "$DATA/raw/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/raw/"
 dc-nmt recipe text wmt17_zh_en --work "$DATA/corpora" --downloads runs/downloads --any-counts \
   --out "$DATA/raw"
+touch "$DATA/raw/.done"
+fi
 
 # learn and apply BPE (32000 operations)
+if [ ! -e "$DATA/bpe-separate/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bpe-separate/"
 subword-nmt learn-bpe -s 32000 -i "$DATA/raw/tokenised/train.zh" -o "$DATA/bpe-separate/codes.zh"
 subword-nmt apply-bpe -c "$DATA/bpe-separate/codes.zh" --num-workers "$(nproc)" \
@@ -39,9 +43,13 @@ dc-nmt check-text --counts "$DATA/raw/tokenised/train.zh" "$DATA/bpe-separate/tr
   "$DATA/raw/tokenised/test.zh" "$DATA/bpe-separate/test.zh" "$DATA/raw/tokenised/test.en" \
   "$DATA/bpe-separate/test.en"
 dc-nmt recipe clean "$DATA/bpe-separate" zh en 1023 0
+touch "$DATA/bpe-separate/.done"
+fi
 
 # fairseq-preprocess
+if [ ! -e "$DATA/bin-separate/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bin-separate/"
+rm -f "$DATA/bin-separate/dict.zh.txt" "$DATA/bin-separate/dict.en.txt"
 fairseq-preprocess --source-lang zh --target-lang en --trainpref "$DATA/bpe-separate/train" \
   --validpref "$DATA/bpe-separate/valid" --testpref "$DATA/bpe-separate/test" \
   --workers "$(nproc)" --destdir "$DATA/bin-separate"
@@ -51,8 +59,11 @@ dc-nmt check-text --counts "$DATA/bpe-separate/train.zh" "$DATA/bin-separate/tra
   "$DATA/bpe-separate/valid.en" "$DATA/bin-separate/valid.zh-en.en.idx" \
   "$DATA/bpe-separate/test.zh" "$DATA/bin-separate/test.zh-en.zh.idx" \
   "$DATA/bpe-separate/test.en" "$DATA/bin-separate/test.zh-en.en.idx"
+touch "$DATA/bin-separate/.done"
+fi
 
 # learn and apply BPE (32000 operations)
+if [ ! -e "$DATA/bpe-under50/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bpe-under50/"
 subword-nmt learn-bpe -s 32000 -i "$DATA/raw/tokenised/train.zh" -o "$DATA/bpe-under50/codes.zh"
 subword-nmt apply-bpe -c "$DATA/bpe-under50/codes.zh" --num-workers "$(nproc)" \
@@ -74,9 +85,13 @@ dc-nmt check-text --counts "$DATA/raw/tokenised/train.zh" "$DATA/bpe-under50/tra
   "$DATA/raw/tokenised/test.zh" "$DATA/bpe-under50/test.zh" "$DATA/raw/tokenised/test.en" \
   "$DATA/bpe-under50/test.en"
 dc-nmt recipe clean "$DATA/bpe-under50" zh en 0 0 49
+touch "$DATA/bpe-under50/.done"
+fi
 
 # fairseq-preprocess
+if [ ! -e "$DATA/bin-under50/.done" ]; then # remove this file to prepare again
 mkdir -p "$DATA/bin-under50/"
+rm -f "$DATA/bin-under50/dict.zh.txt" "$DATA/bin-under50/dict.en.txt"
 fairseq-preprocess --source-lang zh --target-lang en --trainpref "$DATA/bpe-under50/train" \
   --validpref "$DATA/bpe-under50/valid" --testpref "$DATA/bpe-under50/test" --workers "$(nproc)" \
   --destdir "$DATA/bin-under50"
@@ -86,6 +101,8 @@ dc-nmt check-text --counts "$DATA/bpe-under50/train.zh" "$DATA/bin-under50/train
   "$DATA/bpe-under50/valid.en" "$DATA/bin-under50/valid.zh-en.en.idx" "$DATA/bpe-under50/test.zh" \
   "$DATA/bin-under50/test.zh-en.zh.idx" "$DATA/bpe-under50/test.en" \
   "$DATA/bin-under50/test.zh-en.en.idx"
+touch "$DATA/bin-under50/.done"
+fi
 
 RUN=$OUT/transformer_ctxaware_unshared-s$SEED
 UPDATE_FREQ=$(((32768 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -105,7 +122,7 @@ fairseq-train "$DATA/bin-separate" --user-dir "$USER_DIR" --arch transformer_ctx
   --lr-scheduler inverse_sqrt --warmup-updates 4000 --warmup-init-lr 1e-7 \
   --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # transformer_ctxaware_unshared: average the last 5 checkpoints
 mkdir -p "$RUN/average/"
@@ -144,7 +161,7 @@ fairseq-train "$DATA/bin-under50" --user-dir "$USER_DIR" \
   --warmup-updates 4000 --warmup-init-lr 1e-7 \
   --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
-  tee "$RUN/train.log"
+  tee -a "$RUN/train.log"
 
 # transformer_cross_agg_sum_unshared: average the last 5 checkpoints
 mkdir -p "$RUN/average/"

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import gzip
 import os
-import random
-from pathlib import Path
 
 import pytest
 from helpers import toy_text
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes import new_recipe
-from dc_nmt_plugin.recipes.new_recipe import BASE, MEDIUM, SMALL, NewOptions, choose, make_recipe
-from dc_nmt_plugin.recipes.own_text import Corpus
+from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 from dc_nmt_plugin.recipes.recipe import load
 from dc_nmt_plugin.recipes.settings import settings_of
 from dc_nmt_plugin.text.preparation import tokenise
@@ -27,7 +23,6 @@ PAIRS = 400
 def here(tmp_path, monkeypatch):
     """A folder with 400 pairs, of which ten are there twice."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(new_recipe, "visible_gpus", lambda: 0)
     every = toy_text("de", "en", PAIRS + 30, seed=3)
     train = every[: PAIRS - 10]
     for name, pairs in (("a", train + train[:10]), ("v", every[-40:-20]), ("t", every[-20:])):
@@ -35,10 +30,6 @@ def here(tmp_path, monkeypatch):
             lines = [pair[side] for pair in pairs]
             (tmp_path / f"{name}.{code}").write_text("\n".join(lines) + "\n", "utf-8")
     return tmp_path
-
-
-def fit(corpus, pairs, gpus, **wishes):
-    return choose(corpus, pairs, gpus, NewOptions(Path("mine"), [], **wishes))
 
 
 def lines(path):
@@ -68,7 +59,7 @@ def test_what_is_not_given_is_held_out_and_not_trained_on(here, capsys):
             assert pair[0] not in trained[0] and pair[1] not in trained[1], "seen in training"
     again = make_recipe(NewOptions(here / "again", [here / "a.de", here / "a.en"]))
     assert lines(here / "again/text/test.de") == lines(text / "test.de")
-    assert again[1][0].startswith("360 pairs for train")
+    assert again[1][0].startswith("train: 360 pairs")
 
 
 def test_given_sets_are_used_where_they_are(here, capsys):
@@ -98,19 +89,20 @@ def test_given_and_held_out_sets_have_nothing_in_common(here, capsys):
 
 
 def test_the_recipe_is_a_recipe(here):
-    """Every kind of architecture gets settings that fairseq's parser knows."""
-    recipe, why = make_recipe(NewOptions(here / "mine", [here / "a.de", here / "a.en"]))
+    recipe, notes = make_recipe(NewOptions(here / "mine", [here / "a.de", here / "a.en"]))
     settings = settings_of(recipe, "transformer_dc")
-    assert settings.updates == SMALL.least and settings.tokens == 2048
+    assert settings.updates == 600 and settings.tokens == 2048
     assert "--share-all-embeddings" in settings.flags
     recurrent = settings_of(recipe, "gru_selfattn_residual")
-    assert "--hidden-dim" in recurrent.flags and recurrent.updates == SMALL.least // 2
+    assert "--hidden-dim" in recurrent.flags and recurrent.updates == 300
     with pytest.raises(UserError, match="size"):
         settings_of(recipe, "transformer_dc", "huge")
     written = (here / "mine/recipe.yaml").read_text()
     assert written.startswith("# Made by dc-nmt new")
-    for sentence in why:
-        assert " ".join(sentence.split()[:6]) in written.replace("\n#   ", " ")
+    assert all(f"\n# {note}\n" in written for note in notes)
+    other = NewOptions(here / "other", [here / "a.de", here / "a.en"], tokenized=True, bpe=321)
+    task = make_recipe(other)[0].task
+    assert task.text.tokenizer == "none" and task.bpe["default"].operations == 321
 
 
 def test_gzipped_files_and_codes(here):
@@ -181,47 +173,25 @@ def test_text_that_changed_is_noticed(here, capsys):
     assert "t.en: is not there any more" in capsys.readouterr().err
 
 
-def corpus_of(folder, source, target, codes):
+def recipe_of(folder, source, target, codes):
+    """The recipe of 300 lines of one sentence."""
     paths = []
     for code, line in zip(codes, (source, target), strict=True):
         paths.append(folder / f"text.{code}")
         paths[-1].write_text("".join(f"{line} {n}\n" for n in range(300)), "utf-8")
-    return Corpus("train", paths, codes)
-
-
-def test_fitted_to_the_corpus_and_the_machine(tmp_path):
-    text = corpus_of(tmp_path, "ein Haus am See", "a house by the lake", ("de", "en"))
-
-    def fitted(pairs, gpus, tokenized=False):
-        return fit(text, pairs, gpus, tokenized=tokenized)
-
-    assert fitted(30_000, 0).size == SMALL and fitted(5_000_000, 0).size == SMALL
-    assert fitted(30_000, 1).size == MEDIUM and fitted(1_000_000, 1).size == BASE
-    operations = [fitted(pairs, 1).operations for pairs in (300, 60_000, 600_000, 9_000_000)]
-    assert operations == [4000, 10_000, 16_000, 32_000]
-    # 5 words and a number a pair, 1.5 pieces a word: nine pieces
-    assert fitted(200_000, 0).updates == round(10 * 200_000 * 9 / 2048 / 100) * 100
-    capped = fitted(5_000_000, 0)
-    assert capped.updates == SMALL.most and fitted(300, 0).updates == SMALL.least
-    assert fitted(300, 0, tokenized=True).tokenizer == "none"
-    assert fit(text, 300, 0, bpe=321).operations == 321
+    return make_recipe(NewOptions(folder / f"to-{codes[1]}", paths))[0]
 
 
 def test_two_alphabets_have_two_dictionaries(tmp_path):
-    russian = corpus_of(tmp_path, "дом у озера, окна", "a house by the lake", ("ru", "en"))
-    fitted = fit(russian, 300, 0)
-    assert not fitted.joint and any("two dictionaries: 0% of the letters" in w for w in fitted.why)
-    paths = [tmp_path / "text.ru", tmp_path / "text.en"]
-    recipe, _ = make_recipe(NewOptions(tmp_path / "mine", paths))
-    settings = settings_of(recipe, "transformer_dc")
+    russian = recipe_of(tmp_path, "дом у озера, окна", "a house by the lake", ("ru", "en"))
+    settings = settings_of(russian, "transformer_dc")
     assert settings.arch == "transformer_dc_unshared"
     assert "--share-all-embeddings" not in settings.flags
-    assert recipe.task.bpe["default"].dictionary == "separate"
-    assert settings_of(recipe, "transformer").arch == "transformer"  # fairseq's: sizes are flags
-    chinese = corpus_of(
-        tmp_path, "a house by the lake", "湖边的房子有很多窗户和门吗真的", ("en", "zh")
-    )
-    assert fit(chinese, 300, 0).metric == "zh"
+    assert russian.task.bpe["default"].dictionary == "separate"
+    assert settings_of(russian, "transformer").arch == "transformer"  # fairseq's: sizes are flags
+    chinese = "湖边的房子有很多窗户和门吗真的"
+    recipe = recipe_of(tmp_path, "a house by the lake", chinese, ("en", "zh"))
+    assert settings_of(recipe, "transformer_dc").paper == "zh"
 
 
 @pytest.mark.parametrize(
@@ -230,11 +200,8 @@ def test_two_alphabets_have_two_dictionaries(tmp_path):
 )
 def test_text_that_moses_cannot_give_back(tmp_path, code, sentence):
     """Its detokeniser leaves signs apart: a perfect translation would have a BLEU of 8 to 65."""
-    corpus = corpus_of(tmp_path, "a house by the lake", sentence, ("en", code))
-    chosen = fit(corpus, 300, 0)
-    assert chosen.tokenizer == "split" and any("Moses" in why for why in chosen.why)
-    paths = [tmp_path / "text.en", tmp_path / f"text.{code}"]
-    text = make_recipe(NewOptions(tmp_path / "mine", paths))[0].task.text
+    text = recipe_of(tmp_path, "a house by the lake", sentence, ("en", code)).task.text
+    assert text.tokenizer == "split"
     (tokens,) = tokenise([sentence], code, text)
     assert tokens != sentence and detokenize([tokens], text.scored_as, code) == [sentence]
     # the signs of vowels stay with their letters
@@ -243,11 +210,8 @@ def test_text_that_moses_cannot_give_back(tmp_path, code, sentence):
 
 @pytest.mark.parametrize("sentence", ["私は学生です。", "ข้าวอร่อยมาก", "ខ្ញុំទៅផ្ទះឥឡូវនេះ"])
 def test_short_lines_without_spaces(tmp_path, sentence):
-    for code, line in (("en", "a house by the lake"), ("ja", sentence)):
-        (tmp_path / f"s.{code}").write_text(f"{line}\n" * 300, "utf-8")
-    corpus = Corpus("train", [tmp_path / "s.en", tmp_path / "s.ja"], ("en", "ja"))
     with pytest.raises(UserError, match="no spaces between its words"):
-        fit(corpus, 300, 0)
+        recipe_of(tmp_path, "a house by the lake", sentence, ("en", "ja"))
 
 
 @pytest.mark.parametrize(
@@ -261,19 +225,3 @@ def test_references_that_cannot_be_scored_with(here, capsys, line, said):
     path.write_text("\n".join([line, *lines(path)[1:]]) + "\n", "utf-8")
     told = refused(capsys, "mine", "--train", "a.de", "a.en", "--test", "t.de", "t.en")
     assert "--test: t.en, line 1: " in told and said in told and not (here / "mine").exists()
-
-
-def test_pairs_that_are_held_out_occur_once(tmp_path):
-    """As a loop over all pairs finds them."""
-    choice = random.Random(3)
-    words = [[f"{side}{choice.randrange(120)}" for side in "ab"] for _ in range(60)] + [["x", ""]]
-    for place, code in enumerate(("de", "en")):
-        (tmp_path / f"c.{code}").write_text("".join(f"{pair[place]}\n" for pair in words))
-    corpus = Corpus("train", [tmp_path / "c.de", tmp_path / "c.en"], ("de", "en"))
-    sides = list(zip(*words, strict=True))
-    once = [
-        n for n, pair in enumerate(words)
-        if all(text and side.count(text) == 1 for text, side in zip(pair, sides, strict=True))
-    ]  # fmt: skip
-    assert 0 < len(once) < 60 and list(corpus.unique()) == once
-    assert list(corpus.unique(corpus.sources[once[:1]])) == once[1:]

@@ -9,8 +9,8 @@ import generated_files as made
 import pytest
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes.archives import extract
 from dc_nmt_plugin.recipes.formats import read_pairs
+from dc_nmt_plugin.recipes.sources import extract
 
 LANGUAGES = ("en", "de")
 PAIRS = [("a & b", "ä"), ("<c> d", "e's"), ("f", "g h")]
@@ -23,8 +23,8 @@ def files(folder: Path, first: str | bytes, second: str | bytes) -> tuple[Path, 
     return paths
 
 
-def read(kind: str, paths: tuple[Path, Path], **options: bool) -> list[tuple[str, str]]:
-    return list(read_pairs(kind, paths, **options))
+def read(kind: str, paths: tuple[Path, Path]) -> list[tuple[str, str]]:
+    return list(read_pairs(kind, paths))
 
 
 @pytest.mark.parametrize("kind", ["iwslt-xml", "sgm"])
@@ -44,8 +44,6 @@ def test_tag_files(tmp_path):
     lines = [f"line {n} & more" for n in range(25)]
     paths = files(tmp_path, made.tags(lines, "en"), made.tags(lines, "de"))
     assert read("iwslt-tags", paths) == [(line, line) for line in lines]
-    kept = [line for n, line in enumerate(lines) if n % 10 > 1]
-    assert read("iwslt-tags", paths, titles=False) == [(line, line) for line in kept]
 
 
 def test_only_a_line_feed_ends_a_line(tmp_path):

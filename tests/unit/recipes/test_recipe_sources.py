@@ -1,8 +1,7 @@
-"""Files of a recipe: found, fetched, continued, verified; a server on this machine serves them."""
+"""Files of a recipe: found, fetched, verified; a server on this machine serves them."""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import threading
 from functools import partial
@@ -22,28 +21,20 @@ SHA256 = hashlib.sha256(DATA).hexdigest()
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Serves DATA; under /cut/ only its first half the first time, under /page/ a web page."""
+    """Serves DATA; under /cut/ only its first half, under /page/ a web page."""
 
-    asked: list[tuple[str, str | None]]
+    asked: list[str]
 
     def do_GET(self) -> None:
-        place = self.headers.get("Range")
-        self.asked.append((self.path, place))
+        self.asked.append(self.path)
         if self.path.startswith("/gone/"):
             self.send_error(404)
             return
         data = b"<!DOCTYPE html><p>quota</p>" if self.path.startswith("/page/") else DATA
-        start = int(place[6:-1]) if place and not self.path.startswith("/whole/") else 0
-        if start >= len(data):
-            self.send_response(416)
-            self.send_header("Content-Range", f"bytes */{len(data)}")
-            self.end_headers()
-            return
-        self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(data) - start))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        cut = self.path.startswith("/cut/") and not start
-        self.wfile.write(data[start : len(data) // 2 if cut else None])
+        self.wfile.write(data[: len(data) // 2 if self.path.startswith("/cut/") else None])
         self.close_connection = True
 
     def log_message(self, *_: object) -> None:
@@ -88,36 +79,16 @@ def test_fetched_once_and_verified(sources, server, tmp_path):
     path = sources("good", checksum=f"sha256: {SHA256}").path("x.tgz")
     assert path == tmp_path / "downloads/x.tgz" and path.read_bytes() == DATA
     sources("good", checksum=f"sha256: {SHA256}").path("x.tgz")
-    assert server.asked == [("/good/x.tgz", None)]
+    assert server.asked == ["/good/x.tgz"]
     md5 = hashlib.md5(DATA).hexdigest()
     assert sources("good", checksum=f"md5: {md5}").path("x.tgz") == path
 
 
-def test_a_file_that_another_recipe_fetches_is_waited_for(sources, server, tmp_path):
-    found = sources("good", checksum=f"sha256: {SHA256}")
-    downloads = found.downloads
-    downloads.mkdir(exist_ok=True)
-    said, got = threading.Event(), []
-    found.say = lambda text: said.set() if "waiting for another recipe" in text else None
-    with open(downloads / ".x.tgz.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        thread = threading.Thread(target=lambda: got.append(found.path("x.tgz")))
-        thread.start()
-        assert said.wait(timeout=20)
-        (downloads / "x.tgz").write_bytes(DATA)
-    thread.join()
-    assert got == [downloads / "x.tgz"] and server.asked == []
-
-
-def test_a_download_that_is_cut_off_is_continued(sources, server, tmp_path):
+def test_a_download_that_is_cut_off_leaves_nothing(sources, tmp_path):
     with pytest.raises(UserError, match=r"connection ended after \d+ of \d+ bytes") as error:
         sources("cut", checksum=f"sha256: {SHA256}").path("x.tgz")
     assert "Put x.tgz into a folder and run the same command with --raw FOLDER" in str(error.value)
-    half = len(DATA) // 2
-    assert not (tmp_path / "downloads/x.tgz").exists()
-    assert (tmp_path / "downloads/x.tgz.part").stat().st_size == half
-    assert sources("cut", checksum=f"sha256: {SHA256}").path("x.tgz").read_bytes() == DATA
-    assert server.asked[-1] == ("/cut/x.tgz", f"bytes={half}-")
+    assert not list((tmp_path / "downloads").iterdir())
 
 
 def test_another_checksum_is_refused_and_the_next_home_tried(sources, server, tmp_path):
@@ -127,9 +98,7 @@ def test_another_checksum_is_refused_and_the_next_home_tried(sources, server, tm
     assert [path.name for path in (tmp_path / "downloads").glob("x*")] == []
     found = sources("gone", "page", "good", checksum=f"sha256: {SHA256}").path("x.tgz")
     assert found.read_bytes() == DATA
-    assert [path for path, _ in server.asked][1:] == [
-        f"/{h}/x.tgz" for h in ("gone", "page", "good")
-    ]
+    assert server.asked[1:] == [f"/{h}/x.tgz" for h in ("gone", "page", "good")]
 
 
 def test_without_a_checksum_the_first_download_s_is_kept(sources, tmp_path):

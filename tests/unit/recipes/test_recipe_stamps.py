@@ -11,10 +11,9 @@ from records import write_run
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import sha256
-from dc_nmt_plugin.recipes.experiment import Experiment, training_step
+from dc_nmt_plugin.recipes.plan import Experiment, training_step
 from dc_nmt_plugin.recipes.preparation import Preparation
-from dc_nmt_plugin.recipes.recipe import SPLITS
-from dc_nmt_plugin.recipes.schema import Segmentation
+from dc_nmt_plugin.recipes.recipe import SPLITS, Segmentation
 from dc_nmt_plugin.recipes.scoring import evaluation
 from dc_nmt_plugin.steps import digest
 from dc_nmt_plugin.text import TextSettings

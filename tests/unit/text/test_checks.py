@@ -8,7 +8,6 @@ from unicodedata import normalize
 import pytest
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.recipes import new_recipe
 from dc_nmt_plugin.text import TextSettings
 from dc_nmt_plugin.text.checks import KINDS, SYMBOLS, escape_symbols, scan, scan_lines
 from dc_nmt_plugin.text.forms import form_of, in_form, is_decomposed
@@ -21,7 +20,6 @@ PAIRS = 300
 def here(tmp_path, monkeypatch):
     """A folder with 300 clean pairs, and 20 for validation and for test each."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(new_recipe, "visible_gpus", lambda: 0)
     for name, pairs in (("a", PAIRS), ("v", 20), ("t", 20)):
         write(
             tmp_path / f"{name}.de", [f"Das schöne Haus {name}{n}, am See." for n in range(pairs)]
