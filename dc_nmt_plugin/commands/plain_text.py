@@ -18,8 +18,8 @@ def add_plain_text(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target-lang", type=language, metavar="LANG", help="a run knows its own")
     parser.add_argument(
         "--tokenizer", choices=TOKENIZERS,
-        help="tokeniser of the text before BPE; moses-a splits hyphens to ' @-@ ', "
-        "moses-no-escape leaves ' and & as they are (default: of the first run, or none)",
+        help="tokeniser of the text before BPE; moses-a splits hyphens to ' @-@ '; default: of the "
+        "first run, or none",
     )  # fmt: skip
     parser.add_argument(
         "--tokenized", action="store_true", help="the plain text is tokenised, without BPE"

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ..errors import UserError
-from ..text.checks import refuse, scan_lines, tokenized_sign
-from ..text.forms import form_of
+from ..text.checks import form_of, refuse, scan_lines, tokenized_sign
 from .metrics import DOTLESS
 
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")

@@ -20,8 +20,7 @@ from ..files import load_json
 from ..flags import as_flags
 from ..runs.record import record_of
 from ..text import TextSettings
-from ..text.checks import escape_symbols, is_visible
-from ..text.forms import Form, form_of, in_form
+from ..text.checks import Form, escape_symbols, form_of, in_form, is_visible
 from ..text.lines import remove_bpe, with_plain_ends
 from ..text.preparation import load_truecaser, tokenise
 from ..text.tokenizers import tokenize, untokenize

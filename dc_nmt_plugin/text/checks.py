@@ -10,17 +10,18 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+from unicodedata import is_normalized, normalize
 
 import numpy as np
 import regex
 
 from ..errors import UserError
 from ..table import format_table
-from .forms import RARE, is_composed, is_decomposed
 from .languages import SAMPLED, is_spaceless
 from .lines import character, stream_lines
 
+RARE = 100  # a text has a problem with a threshold in more than one line in so many
 HEAD = 20_000  # lines from which a text's tokenisation is decided
 SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")  # in every dictionary of fairseq
 NOTHING = 0  # the number of a line without visible characters
@@ -35,8 +36,6 @@ _MARKUP = re.compile(  # XML and SGML, then tags of IWSLT, TMX, JSON
     r"|url|keywords|speaker|talkid|reviewer|translator|title|description"
     r'|tmx|tuv?|prop)\b>?|{"[^"]{0,20}")'
 )
-# most lines have none of these, and need no further look
-_SUSPECT = re.compile(rf'{_CONTROL.pattern}|[\t<▁]|@@|{{"|{_MISREAD.pattern}')
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,6 @@ class Scan:
 
     name: str
     lines: int
-    blank: int  # lines without visible characters
     texts: Any  # (lines) a number each, equal for lines that differ only in spaces and case
     findings: list[Finding]  # in the order of KINDS
     composed: int  # lines with letters in Unicode's form NFC
@@ -157,41 +155,37 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
     """Scans the lines of a text, without their ends; see :func:`scan`."""
     rest = iter(lines)
     head = list(islice(rest, HEAD))
-    spaceless = is_spaceless(None, head[:SAMPLED])
     texts: list[int] = []
     counts: dict[str, tuple[int, int, str]] = {}  # kind → lines, first line, example
     returns = composed = 0
     for number, line in enumerate(chain(head, rest), start=1):
         visible = is_visible(line)
         texts.append(hash(bare(line)) if visible else NOTHING)
-        if not line.isascii():
-            composed += is_composed(line)
-        for kind, example in _problems(line, visible):
+        composed += is_composed(line)
+        returns += line.count("\r")
+        for kind, example in _problems(line) if visible else [_nothing(line)]:
             before, first, first_example = counts.get(kind, (0, number, example))
             counts[kind] = (before + 1, first, first_example)
-        returns += line.count("\r")
     if returns > len(texts):
         raise UserError(
             f"{name}: its lines end in {returns:,} carriage returns without line feeds; "
             rf"tr '\r' '\n' < {name} > NEW makes line feeds of them"
         )
-    sign = None if spaceless else tokenized_sign(head)
+    sign = None if is_spaceless(None, head[:SAMPLED]) else tokenized_sign(head)
     if sign:
         counts["tokenized"] = sign
     findings = [Finding(k, str(name), *counts[k], len(texts)) for k in KINDS if k in counts]
-    numbers = np.array(texts, np.int64)
-    return Scan(str(name), len(texts), texts.count(NOTHING), numbers, findings, composed)
+    return Scan(str(name), len(texts), np.array(texts, np.int64), findings, composed)
 
 
-def _problems(line: str, visible: bool) -> Iterator[tuple[str, str]]:
+def _nothing(line: str) -> tuple[str, str]:
+    return ("unseen", character(line.strip()[0])) if line.strip() else ("blank", "")
+
+
+def _problems(line: str) -> Iterator[tuple[str, str]]:
     """Yields the kind and an example of each problem of a line."""
-    if not visible:
-        yield ("unseen", character(line.strip()[0])) if line.strip() else ("blank", "")
-        return
-    if not line.isascii() and is_decomposed(line):
+    if is_decomposed(line):
         yield "form", next(filter(is_decomposed, regex.findall(r"\X", line)), "")
-    if not _SUSPECT.search(line):
-        return
     for name, kind in KINDS.items():
         match = kind.pattern.search(line) if kind.pattern else None
         if match is None:
@@ -351,3 +345,38 @@ def escape_symbols(line: str) -> str:
     if "<" not in line:
         return line
     return _SYMBOL.sub(lambda m: m[0].replace("<", "&lt;").replace(">", "&gt;"), line)
+
+
+# -- Unicode's forms -------------------------------------------------------------------------
+# A letter with a mark is one character (NFC), or several (NFD). Both look alike, and are different
+# words for a model and a score.
+
+Form = Literal["NFC", "NFD"]
+
+
+def is_decomposed(line: str) -> bool:
+    """Returns whether a line has several characters for a letter that also is one character."""
+    # NFC also replaces a few characters by several, which makes a line no shorter
+    return not is_normalized("NFC", line) and len(normalize("NFC", line)) < len(line)
+
+
+def is_composed(line: str) -> bool:
+    """Returns whether a line has one character for a letter with a mark, or a Korean syllable."""
+    return not is_normalized("NFD", line)
+
+
+def form_of(texts: Iterable[str]) -> Form | None:
+    """Returns the only form of texts, ``NFC`` or ``NFD``; None if both look alike or are mixed."""
+    texts = list(texts)
+    composed = sum(map(is_composed, texts)) * RARE > len(texts)
+    decomposed = sum(map(is_decomposed, texts)) * RARE > len(texts)
+    if composed == decomposed:
+        return None
+    return "NFC" if composed else "NFD"
+
+
+def in_form(line: str, form: Form | None) -> str:
+    """Returns a line in a form of :func:`form_of`; a line that has it already stays as it is."""
+    if (form == "NFC" and is_decomposed(line)) or (form == "NFD" and is_composed(line)):
+        return normalize(form, line)
+    return line

@@ -8,14 +8,8 @@ import regex
 
 from .languages import known_as
 
-# As in the recipes, jieba segments Chinese.
-# name → (hyphens inside words split to " @-@ ", special characters escaped such as &apos;)
-MOSES = {
-    "moses": (False, True),  # Moses' and sacremoses' own default
-    "moses-a": (True, True),
-    "moses-no-escape": (False, False),
-    "moses-a-no-escape": (True, False),
-}
+# moses-a splits hyphens inside words to " @-@ "; as in the recipes, jieba segments Chinese
+MOSES = ("moses", "moses-a")
 TOKENIZERS = (*MOSES, "split", "none")
 
 SPACE_MARK = "▁"
@@ -94,7 +88,6 @@ def moses_tokenizer(name: str, lang: str) -> Callable[[str], str]:
     from sacremoses import MosesTokenizer
 
     moses = MosesTokenizer(lang=lang)
-    hyphens, escape = MOSES[name]
     return lambda line: moses.tokenize(
-        line, aggressive_dash_splits=hyphens, return_str=True, escape=escape
+        line, aggressive_dash_splits=name == "moses-a", return_str=True
     )

@@ -9,8 +9,16 @@ import pytest
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.text import TextSettings
-from dc_nmt_plugin.text.checks import KINDS, SYMBOLS, escape_symbols, scan, scan_lines
-from dc_nmt_plugin.text.forms import form_of, in_form, is_decomposed
+from dc_nmt_plugin.text.checks import (
+    KINDS,
+    SYMBOLS,
+    escape_symbols,
+    form_of,
+    in_form,
+    is_decomposed,
+    scan,
+    scan_lines,
+)
 from dc_nmt_plugin.text.preparation import tokenise
 
 PAIRS = 300
