@@ -21,7 +21,7 @@ def to_ctranslate2(
     """Writes a folder that ``ctranslate2.Translator`` loads; the input is pieces after BPE.
 
     Args:
-        stock: from :func:`.stock_checkpoint.to_stock`
+        stock: from ``models.transformer.stock.to_stock``
         data: folder with the dictionaries that the model was trained with
         output: an empty folder
         quantization: number format, as CTranslate2 names it; None keeps float32

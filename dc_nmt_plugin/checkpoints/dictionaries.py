@@ -106,7 +106,7 @@ def languages_of(stock: dict[str, Any], data: Path, name: str) -> tuple[str, str
     """Returns source and target language of a checkpoint, whose dictionaries are in `data`.
 
     Args:
-        stock: from :func:`.stock_checkpoint.to_stock`
+        stock: from ``models.transformer.stock.to_stock``
         data: folder with the dictionaries that the model was trained with
         name: path of the checkpoint
 

@@ -48,7 +48,7 @@ def to_hugging_face(
     """Writes a folder that ``FSMTForConditionalGeneration`` and ``FSMTTokenizer`` load.
 
     Args:
-        stock: from :func:`.stock_checkpoint.to_stock`
+        stock: from ``models.transformer.stock.to_stock``
         data: folder with the dictionaries that the model was trained with
         languages: source and target, from :func:`.dictionaries.languages_of`
         codes: the source's BPE codes, from subword-nmt; None if there are none

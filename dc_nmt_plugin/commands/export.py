@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
     from ..checkpoints.averaging import average_checkpoints
     from ..checkpoints.loading import check_finite, load_checkpoint
     from ..checkpoints.names import of_run
-    from ..models.transformer.stock_checkpoint import drop_auxiliary, to_stock
+    from ..models.transformer.stock import drop_auxiliary, to_stock
 
     own = of_run(args.checkpoints[0])
     chosen = args.last or args.kind

@@ -9,7 +9,7 @@ from helpers import build, few, perturb, sample, sentences
 from variants import MODULES, VARIANTS
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.models.transformer.stock_checkpoint import to_stock
+from dc_nmt_plugin.models.transformer.stock import to_stock
 
 # projections of queries, keys, values and outputs; those of papers that print a bias are others
 PROJECTION = re.compile(r"attn\.((in|q|kv|local|out)_proj|kv_projs\.\d+)\.bias$")

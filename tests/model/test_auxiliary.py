@@ -11,7 +11,7 @@ from helpers import TINY, build, perturb, sample, sentences, task
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.models.transformer.stock_checkpoint import (
+from dc_nmt_plugin.models.transformer.stock import (
     drop_auxiliary,
     to_stock,
 )

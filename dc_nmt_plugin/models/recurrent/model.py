@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import torch
 from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoderDecoderModel, FairseqLanguageModel, register_model
-from torch import nn
+from torch import Tensor, nn
 
 from ...errors import ConfigError
 from ...modules.conditional_gru import ConditionalGRU
@@ -26,7 +27,6 @@ from ..options import add_flags, read_config
 from .config import AND_LAST, GRU, LANGUAGE_MODEL, GRUConfig, LanguageModelConfig
 from .decoder import GRUDecoder, LSTMDecoder
 from .encoder import GRUEncoder
-from .initial_weights import finish_weights
 
 
 @register_model(GRU)
@@ -181,3 +181,41 @@ def build_residual(cfg: GRUConfig | LanguageModelConfig) -> ResidualContext:
     elif summary == "content+scope":
         residual = ContentScopeResidual(embed_dim=cfg.embed_dim, state_dim=cfg.hidden_dim)
     return residual if summary == cfg.readout else BesideLastWord(residual)
+
+
+def finish_weights(model: Any, cfg: GRUConfig | LanguageModelConfig, words: Dictionary) -> None:
+    """Changes the published initial weights (dl4mt) as --weight-init and --output-bias-init say.
+
+    Args:
+        model: with the initial weights of its modules
+        cfg: the settings
+        words: that are predicted, with their counts
+    """
+    for name, parameter in model.named_parameters():
+        if cfg.weight_init == "dl4mt" or parameter.dim() < 2:
+            continue
+        if "embed_tokens" in name:
+            if cfg.weight_init == "xavier":  # of unit length on average; padding stays zero
+                parameter.data.mul_(parameter.size(1) ** -0.5 / SCALE)
+        elif cfg.weight_init == "xavier":
+            nn.init.xavier_uniform_(parameter)
+        else:
+            nn.init.normal_(parameter, std=SCALE)
+    if cfg.output_bias_init == "unigram":
+        model.decoder.output_projection.bias.data = unigram_logits(words)
+
+
+def unigram_logits(dictionary: Dictionary) -> Tensor:
+    """Returns the logarithms of the relative frequencies of the types (V), from the dictionary.
+
+    A dictionary counts only words. The end of the sentence gets the count of the most frequent
+    word, about one per sentence, and types that never occur get one half. The words that
+    ``--output-dictionary-size`` removes add their counts to the unknown word, which replaces them.
+    """
+    all_counts = torch.tensor(dictionary.count, dtype=torch.float64)
+    counts, cut_off = all_counts[: len(dictionary)], all_counts[len(dictionary) :]
+    counts[: dictionary.nspecial] = 0
+    counts[dictionary.eos()] = counts.max()
+    counts[dictionary.unk()] = cut_off.sum()
+    counts.clamp_(min=0.5)
+    return (counts / counts.sum()).log().float()

@@ -133,16 +133,14 @@ def check_hooks(kind: str, attention: type) -> None:
     Raises:
         ConfigError: no :class:`MultiHeadSelfAttention`, or it has hooks that do not exist
     """
+    problem = ""
     if not issubclass(attention, MultiHeadSelfAttention):
-        raise ConfigError(
-            f"self-attention {kind}: {attention.__name__} is no subclass of MultiHeadSelfAttention."
-        )
+        problem = "is no subclass of MultiHeadSelfAttention."
     for name in ("needs_logits", "position_scores"):
         if getattr(attention, name, None) is not getattr(MultiHeadSelfAttention, name, None):
-            raise ConfigError(
-                f"self-attention {kind}: {attention.__name__} replaces {name}, which is no hook; "
-                "change the attention logits in logits()."
-            )
+            problem = f"replaces {name}, which is no hook; change the attention logits in logits()."
+    if problem:
+        raise ConfigError(f"self-attention {kind}: {attention.__name__} {problem}")
 
 
 # -- axis B ----------------------------------------------------------------------------------------
@@ -166,7 +164,7 @@ def source_attention(cfg: TransformerConfig, *, single: bool) -> nn.Module:
         return SourceAttention(**options)
     return MultiLayerAttention(
         **options,
-        num_layers=cfg.num_source_layers,
+        num_layers=len(cfg.read_layers),
         joint_weights=cfg.source_features in ("m-00", "m-01"),
         sum_contexts=cfg.source_features in ("m-01", "m-11"),
     )
@@ -178,7 +176,7 @@ def aggregation(cfg: TransformerConfig) -> nn.Module | None:
         return None
     options: dict[str, Any] = {
         "embed_dim": cfg.encoder_embed_dim,
-        "num_layers": cfg.num_source_layers,
+        "num_layers": len(cfg.read_layers),
     }
     if cfg.source_features in ("c-agg", "iter-c-agg"):  # with feed-forward networks
         options["ffn_dim"] = cfg.encoder_ffn_embed_dim

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import ConfigError
+from ...flags import flag_name
 from ...modules.choices import CONTEXTS, GATES, HEAD_WEIGHTS, INITS, MIXED, ROUTINGS
 from ..options import CheckedConfig, flag, rate, size
 from .axes import (
@@ -20,13 +21,7 @@ from .axes import (
     SOURCE_FEATURES,
     Base,
 )
-from .specification import (
-    LayerKind,
-    contradiction,
-    layer_kind,
-    option_flags,
-    read_specification,
-)
+from .specification import LayerKind, check_options, layer_kind, read_specification
 
 MODEL_NAME = "dc_nmt_transformer"  # in fairseq's registry
 SIDES = ("encoder", "decoder")
@@ -177,18 +172,10 @@ class TransformerConfig(CheckedConfig):
     )
 
     @property
-    def num_source_layers(self) -> int:
-        """Returns n, the number of encoder layers that the main decoder reads."""
-        if self.source_features == "top":
-            return 1
-        return self.encoder_layers if self.source_layers is None else self.source_layers
-
-    @property
     def read_layers(self) -> list[int]:
         """Returns the encoder layers f^1 … f^n that the main decoder reads, lowest first."""
-        return list(
-            range(self.encoder_layers - self.num_source_layers + 1, self.encoder_layers + 1)
-        )
+        number = 1 if self.source_features == "top" else self.source_layers or self.encoder_layers
+        return list(range(self.encoder_layers - number + 1, self.encoder_layers + 1))
 
     @property
     def auxiliary_layers(self) -> list[int]:
@@ -220,48 +207,26 @@ class TransformerConfig(CheckedConfig):
         Raises:
             ConfigError: a wrong specification or range, or options that contradict each other
         """
-        number: int = self.of_side(side, "layers")
         text = self.of_side(side, "layers_of")
-        if text is None:
-            chosen = layer_kind(self.of_side(side, "self_attention"), self)
-            standard = layer_kind("standard", self)
-            first, last = self.layer_range(side)
-            problem = contradiction(chosen.kind, chosen.options, option_flags(chosen.kind), last)
-            if problem:
-                raise ConfigError(problem)
-            return [chosen if first <= n <= last else standard for n in range(1, number + 1)]
-        layers = read_specification(str(text), side, self)
-        if len(layers) != number:
-            raise ConfigError(
-                f"--{side}-layers-of: {text!r} has {len(layers)} layers, and --{side}-layers "
-                f"is {number}."
-            )
-        return layers
-
-    def layer_range(self, side: str) -> tuple[int, int]:
-        """Returns the first and last layer (1-based) with the side's self-attention kind.
-
-        Raises:
-            ConfigError: not ``i-j`` or ``i`` with 1 ≤ i ≤ j ≤ number of layers
-        """
-        text: str | None = self.of_side(side, "self_attention_layers")
-        layers: int = self.of_side(side, "layers")
-        if text is None:
-            return 1, layers
-        first, dash, last = str(text).partition("-")
+        if text is not None:
+            return read_specification(str(text), side, self)
+        number: int = self.of_side(side, "layers")
+        layers = self.of_side(side, "self_attention_layers")
+        first, dash, last = str(f"1-{number}" if layers is None else layers).partition("-")
         last = last if dash else first
-        if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last) <= layers):
+        if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last) <= number):
             raise ConfigError(
-                f"--{side}-self-attention-layers: {text!r} is not a layer or a range i-j "
-                f"within 1-{layers} (--{side}-layers {layers})."
+                f"--{side}-self-attention-layers: {layers!r} is not a layer or a range i-j "
+                f"within 1-{number} (--{side}-layers {number})."
             )
-        return int(first), int(last)
+        chosen = layer_kind(self.of_side(side, "self_attention"), self)
+        check_options(chosen, highest=int(last))
+        standard = layer_kind("standard", self)
+        return [chosen if int(first) <= n <= int(last) else standard for n in range(1, number + 1)]
 
     def contradictions(self) -> Iterator[str]:
-        """See :class:`CheckedConfig`."""
         for side in SIDES:
-            yield from self._of_widths(side)
-            yield from self._of_layers(side)
+            yield from self._of_side(side)
         if self.share_all_embeddings and self.encoder_embed_dim != self.decoder_embed_dim:
             yield (
                 f"--share-all-embeddings: --encoder-embed-dim {self.encoder_embed_dim} and "
@@ -270,7 +235,7 @@ class TransformerConfig(CheckedConfig):
         yield from self._of_source_features()
         yield from self._of_auxiliary()
 
-    def _of_widths(self, side: str) -> Iterator[str]:
+    def _of_side(self, side: str) -> Iterator[str]:
         positions = self.of_base.positions
         width, heads = self.of_side(side, "embed_dim"), self.of_side(side, "attention_heads")
         if width % heads:
@@ -287,19 +252,14 @@ class TransformerConfig(CheckedConfig):
                 f"--{side}-learned-pos: learns positions that are added to the embeddings, and "
                 f"with --positions {positions} none are."
             )
-
-    def _of_layers(self, side: str) -> Iterator[str]:
         if self.of_side(side, "layers_of") is not None:
-            kind = self.of_side(side, "self_attention")
-            flags = {
-                f"--{side}-self-attention": None if kind == "standard" else kind,
-                f"--{side}-self-attention-layers": self.of_side(side, "self_attention_layers"),
-            }
-            for name, value in flags.items():
-                if value is not None:
+            for name in ("self_attention", "self_attention_layers"):
+                value = self.of_side(side, name)
+                if value not in (None, "standard"):
                     yield (
-                        f"{name}: {value} is what --{side}-layers-of says of each layer; give one "
-                        "of both (with --arch transformer_standard, if the architecture sets it)."
+                        f"{flag_name(f'{side}_{name}')}: {value} is what --{side}-layers-of says "
+                        "of each layer; give one of both (with --arch transformer_standard, if "
+                        "the architecture sets it)."
                     )
         try:
             self.layers_of(side)

@@ -81,23 +81,6 @@ def build(cfg: TransformerConfig, source: Dictionary, target: Dictionary) -> Tra
     """Builds a model for checked settings and two dictionaries.
 
     Raises:
-        ConfigError: see :func:`check_sharing`
-    """
-    check_sharing(cfg, source, target)
-    source_matrix = target_matrix = token_matrix(
-        source, cfg.encoder_embed_dim, cfg.encoder_embed_path
-    )
-    if not cfg.share_all_embeddings:
-        target_matrix = token_matrix(target, cfg.decoder_embed_dim, cfg.decoder_embed_path)
-    encoder = build_encoder(cfg, source, source_matrix)
-    model = TransformerModel(encoder, build_decoder(cfg, target, target_matrix))
-    model.aux_weight = cfg.aux_weight
-    return model
-
-
-def check_sharing(cfg: TransformerConfig, source: Dictionary, target: Dictionary) -> None:
-    """
-    Raises:
         ConfigError: embeddings are to be shared between different dictionaries, or start from
             different files
     """
@@ -112,3 +95,11 @@ def check_sharing(cfg: TransformerConfig, source: Dictionary, target: Dictionary
             "--decoder-embed-path: all embeddings are shared, and start from those of "
             "--encoder-embed-path; give the file there."
         )
+    matrix = token_matrix(source, cfg.encoder_embed_dim, cfg.encoder_embed_path)
+    target_matrix = matrix
+    if not cfg.share_all_embeddings:
+        target_matrix = token_matrix(target, cfg.decoder_embed_dim, cfg.decoder_embed_path)
+    encoder = build_encoder(cfg, source, matrix)
+    model = TransformerModel(encoder, build_decoder(cfg, target, target_matrix))
+    model.aux_weight = cfg.aux_weight
+    return model

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from ...errors import ConfigError, choice_problem
 from ...flags import flag_name
 from ..options import CheckedConfig, value_problem
 from .axes import DECODER_KINDS, ENCODER_ONLY, SELF_ATTENTION_KINDS
-
-Value = bool | int | float | str
 
 _ITEM = re.compile(
     r"""(?P<kind>[^\s()*]+)
@@ -61,7 +59,7 @@ def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[LayerKi
     Raises:
         ConfigError: the first thing that is wrong, with its item
     """
-    flag = f"--{side}-layers-of"
+    flag, most = f"--{side}-layers-of", getattr(cfg, f"{side}_layers")
     kinds = tuple(SELF_ATTENTION_KINDS) if side == "encoder" else DECODER_KINDS
     layers: list[LayerKind] = []
     rest = text.strip()
@@ -76,82 +74,76 @@ def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[LayerKi
         kind, place = item["kind"], f"{flag}: {item[0].strip()!r}"
         if side == "decoder" and kind in ENCODER_ONLY:
             raise ConfigError(f"{place}: {kind} {ENCODER_ONLY[kind]}.")
-        problem = choice_problem(place, kind, kinds)
-        if problem:
-            raise ConfigError(problem)
+        _refuse(choice_problem(place, kind, kinds))
         explicit = _explicit_options(item["options"] or "", place, kind, cfg)
-        options = {**layer_kind(kind, cfg).options, **explicit}
-        number, most = int(item["times"] or 1), getattr(cfg, f"{side}_layers")
+        layer = LayerKind(kind, {**layer_kind(kind, cfg).options, **explicit})
+        number = int(item["times"] or 1)
         if number > most:  # before so many are made
             raise ConfigError(f"{place}: has {number} layers, and --{side}-layers is {most}.")
-        layers += [LayerKind(kind, options)] * number
-        names = {**option_flags(kind), **{name: f"{place}: {name}" for name in explicit}}
-        problem = contradiction(kind, options, names, highest=len(layers))
-        if problem:
-            raise ConfigError(problem)
+        layers += [layer] * number
+        check_options(layer, len(layers), {name: f"{place}: {name}" for name in explicit})
+    if len(layers) != most:
+        raise ConfigError(
+            f"{flag}: {text!r} has {len(layers)} layers, and --{side}-layers is {most}."
+        )
     return layers
 
 
-def option_flags(kind: str) -> dict[str, str]:
-    """Returns option of a kind → the flag that gives its value to all layers."""
-    return {name: flag_name(setting) for name, setting in SELF_ATTENTION_KINDS[kind].items()}
-
-
-def contradiction(
-    kind: str, options: Mapping[str, Any], names: Mapping[str, str], highest: int
-) -> str | None:
-    """Returns a sentence if options of a kind contradict each other.
+def check_options(
+    layer: LayerKind, highest: int, explicit: Mapping[str, str] | None = None
+) -> None:
+    """Refuses options that contradict each other.
 
     Args:
-        kind: of self-attention
-        options: and their values
-        names: option → what messages call it
+        layer: kind and options
         highest: the highest layer with them, 1-based
+        explicit: option → what messages call it, where no flag gives its value
+
+    Raises:
+        ConfigError: a contradiction
     """
-    if kind == "context_aware" and options["context"] == "deep" and highest == 1:
-        return (
+    names = {name: flag_name(setting) for name, setting in SELF_ATTENTION_KINDS[layer.kind].items()}
+    names.update(explicit or {})
+    options = layer.options
+    if layer.kind == "context_aware" and options["context"] == "deep" and highest == 1:
+        raise ConfigError(
             f"{names['context']}: 'deep' is made of the inputs of lower layers, and layer 1 has "
             "none below it; include a higher layer, or choose another context."
         )
-    if kind == "cross_aggregation" and options["init"] == "self":
+    vertical = options.get("routing") == "vertical"
+    if layer.kind == "cross_aggregation" and vertical and options["init"] == "self":
         routing = names["routing"]
-        if options["routing"] == "vertical":
-            return (
-                f"{names['init']}: 'self' starts the horizontal routing at the logits, and "
-                f"{routing} vertical has none; choose zero, or {routing} horizontal or both."
-            )
-    return None
+        raise ConfigError(
+            f"{names['init']}: 'self' starts the horizontal routing at the logits, and "
+            f"{routing} vertical has none; choose zero, or {routing} horizontal or both."
+        )
 
 
-def _explicit_options(text: str, place: str, kind: str, cfg: CheckedConfig) -> dict[str, Value]:
-    """Returns option → value of ``kernel=3, …``."""
-    settings = SELF_ATTENTION_KINDS[kind]
+def _explicit_options(text: str, place: str, kind: str, cfg: CheckedConfig) -> dict[str, Any]:
+    """Returns option → value of ``kernel=3, …``, as the type of the setting's default."""
+    settings, of_name = SELF_ATTENTION_KINDS[kind], {each.name: each for each in fields(cfg)}
     if text.strip() and not settings:
         raise ConfigError(f"{place}: {kind} has no options.")
-    explicit: dict[str, Value] = {}
+    explicit: dict[str, Any] = {}
     for part in text.split(",") if text.strip() else ():
-        name, _, value = (piece.strip() for piece in part.partition("="))
-        problem = choice_problem(f"{place}: option", name, settings)
-        if problem is None and (not value or name in explicit):
-            problem = f"{place}: give option {name} once, as {name}=VALUE."
-        if problem:
-            raise ConfigError(problem)
-        (field,) = (each for each in fields(cfg) if each.name == settings[name])
-        explicit[name] = _option_value(value, field, f"{place}: {name}")
+        name, _, word = (piece.strip() for piece in part.partition("="))
+        _refuse(choice_problem(f"{place}: option", name, settings))
+        if not word or name in explicit:
+            raise ConfigError(f"{place}: give option {name} once, as {name}=VALUE.")
+        field = of_name[settings[name]]
+        value: Any = word
+        wanted = ""
+        if isinstance(field.default, bool):
+            value, wanted = {"true": True, "false": False}.get(word.lower()), "true or false"
+        elif isinstance(field.default, int):
+            value, wanted = int(word) if word.isdecimal() else None, "a whole number"
+        if value is None:
+            raise ConfigError(f"{place}: {name}: {word!r} is not {wanted}.")
+        _refuse(value_problem(field, value, f"{place}: {name}"))
+        explicit[name] = value
     return explicit
 
 
-def _option_value(text: str, field: Field[Any], name: str) -> Value:
-    """Returns a value as the type of the setting's default."""
-    value: Value | None = text
-    if isinstance(field.default, bool):
-        value = {"true": True, "false": False}.get(text.lower())
-    elif isinstance(field.default, int):
-        value = int(text) if text.isdecimal() else None
-    if value is None:
-        wanted = "true or false" if isinstance(field.default, bool) else "a whole number"
-        raise ConfigError(f"{name}: {text!r} is not {wanted}.")
-    problem = value_problem(field, value, name)
+def _refuse(problem: str | None) -> None:
     if problem:
         raise ConfigError(problem)
-    return value
