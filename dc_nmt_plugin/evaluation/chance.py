@@ -57,8 +57,6 @@ class Difference:
         standard_error: of the difference
         freedom: degrees of freedom; None where only the choice of sentences is included
         sentences_p_value: two-sided, of the choice of sentences alone
-        seeds_p_value: two-sided, of the seeds alone (Welch's t-test); None for fewer than two
-            seeds of either system, or where no seed changes a score
         sacrebleu_p_value: what sacreBLEU's paired bootstrap prints, which is one-sided
     """
 
@@ -68,7 +66,6 @@ class Difference:
     standard_error: float
     freedom: float | None
     sentences_p_value: float
-    seeds_p_value: float | None
     sacrebleu_p_value: float
 
     @property
@@ -116,7 +113,7 @@ def compare(system: Mapping[str, Scores], baseline: Mapping[str, Scores]) -> Dif
     means = [np.mean([run.resampled for run in runs], axis=0) for runs in used]
     value, resampled = float(scores[0] - scores[1]), means[0] - means[1]
     sentences_p, variance = two_sided(resampled, value), float(resampled.var(ddof=1))
-    p_value, half, freedom, seeds_p = sentences_p, half_width(resampled), None, None
+    p_value, half, freedom = sentences_p, half_width(resampled), None
     if min(len(system), len(baseline)) > 1:
         parts = [
             _SeedVariance.of(list(runs.values()), len(in_mean))
@@ -125,8 +122,6 @@ def compare(system: Mapping[str, Scores], baseline: Mapping[str, Scores]) -> Dif
         of_seeds = sum(part.variance for part in parts)
         variance += max(0.0, of_seeds - sum(part.in_sentences for part in parts))
         freedom = _satterthwaite(variance, parts)
-        if of_seeds:
-            seeds_p = _student(value, of_seeds, _satterthwaite(of_seeds, parts))
         if variance:
             half = _quantile(freedom, 1 - LEVEL / 2) * variance**0.5
             p_value = _student(value, variance, freedom)
@@ -137,7 +132,6 @@ def compare(system: Mapping[str, Scores], baseline: Mapping[str, Scores]) -> Dif
         standard_error=variance**0.5,
         freedom=freedom,
         sentences_p_value=sentences_p,
-        seeds_p_value=seeds_p,
         sacrebleu_p_value=sacrebleu_p(resampled, value),
     )
 

@@ -103,11 +103,16 @@ class Metric:
         return result.score, str(metric.get_signature())
 
 
-def _bleu(**options: Any) -> Any:
-    from sacrebleu.metrics import BLEU  # here alone: --help and listings need no sacreBLEU
+def _bleu(**options: Any) -> Callable[[str], Any]:
+    """Returns BLEU with the same options for every target language."""
 
-    # force: no advice about tokenised full stops; text_checks.py looks at all of the text
-    return BLEU(force=True, **options)
+    def make(_: str) -> Any:
+        from sacrebleu.metrics import BLEU  # not at the top: --help and listings need no sacreBLEU
+
+        # force: no advice about tokenised full stops; text_checks.py looks at all of the text
+        return BLEU(force=True, **options)
+
+    return make
 
 
 def _chrf(_: str) -> Any:
@@ -128,20 +133,9 @@ def _splits_at_spaces(metric: Any) -> bool:
     return isinstance(getattr(metric, "tokenizer", None), Tokenizer13a)
 
 
-def _v13a(lowercase: bool = False) -> Callable[[str], Any]:
-    return lambda _: _bleu(tokenize="13a", lowercase=lowercase)
-
-
-def _multi_bleu(lowercase: bool = False) -> Callable[[str], Any]:
-    return lambda _: _bleu(tokenize="none", smooth_method="none", lowercase=lowercase)
-
-
-def _zh(_: str) -> Any:
-    return _bleu(tokenize="zh")
-
-
-def _characters(_: str) -> Any:
-    return _bleu(tokenize="char")
+_characters = _bleu(tokenize="char")
+_multi_bleu = _bleu(tokenize="none", smooth_method="none")
+_multi_bleu_lc = _bleu(tokenize="none", smooth_method="none", lowercase=True)
 
 
 def _language_default(target_lang: str) -> Any:
@@ -151,7 +145,7 @@ def _language_default(target_lang: str) -> Any:
         UserError: the package that splits the language's words is not installed
     """
     try:
-        metric = _bleu(trg_lang=target_lang)
+        metric = _bleu(trg_lang=target_lang)(target_lang)
     except (ImportError, RuntimeError) as error:
         raise UserError(
             f"sacrebleu: BLEU of {target_lang!r} needs MeCab, which is not installed; "
@@ -163,16 +157,21 @@ def _language_default(target_lang: str) -> Any:
 
 
 _ALL = (
-    Metric("mteval-v13a", "NIST's mteval-v13a.pl -c: cased", False, _v13a()),
-    Metric("mteval-v13a-lc", "mteval-v13a.pl: lower-cased", False, _v13a(lowercase=True)),
-    Metric("multi-bleu", "Moses' multi-bleu.perl: cased", True, _multi_bleu()),
-    Metric("multi-bleu-lc", "multi-bleu.perl -lc: lower-cased", True, _multi_bleu(lowercase=True)),
+    Metric("mteval-v13a", "NIST's mteval-v13a.pl -c: cased", False, _bleu(tokenize="13a")),
     Metric(
-        "compound-split", "multi-bleu.perl, German hyphens split", True, _multi_bleu(),
+        "mteval-v13a-lc", "mteval-v13a.pl: lower-cased", False,
+        _bleu(tokenize="13a", lowercase=True),
+    ),
+    Metric("multi-bleu", "Moses' multi-bleu.perl: cased", True, _multi_bleu),
+    Metric("multi-bleu-lc", "multi-bleu.perl -lc: lower-cased", True, _multi_bleu_lc),
+    Metric(
+        "compound-split", "multi-bleu.perl, German hyphens split", True, _multi_bleu,
         split_compounds, "@-@ joined, hyphens inside words split",
     ),
-    Metric("zh-words", "multi-bleu.perl on segmented Chinese words", True, _multi_bleu()),
-    Metric("zh", "sacreBLEU --tokenize zh: Chinese characters", False, _zh),
+    Metric("zh-words", "multi-bleu.perl on segmented Chinese words", True, _multi_bleu),
+    Metric(
+        "zh", "sacreBLEU --tokenize zh: Chinese characters", False, _bleu(tokenize="zh")
+    ),
     Metric("char", "sacreBLEU --tokenize char: characters", False, _characters),
     Metric("sacrebleu", "sacreBLEU's default for the language", False, _language_default),
     Metric("sacrebleu-tokenized", "the same on tokenised text", True, _language_default),
@@ -205,18 +204,14 @@ def default_metrics(target_lang: str, tokenized: bool, references: Sequence[str]
         references: as for :func:`default_bleu`
     """
     bleu = default_bleu(target_lang, references)
-    if bleu == "mteval-v13a":
-        of_language = {"de": ["compound-split"], "vi": ["sacrebleu-tokenized"]}
-        raw = [bleu, "mteval-v13a-lc"]
-        words = ["multi-bleu", "multi-bleu-lc", *of_language.get(target_lang, [])]
-        if target_lang in DOTLESS:
-            raw, words = raw[:1], words[:1]
-        others = ["chrf", "ter"]
-    else:
-        raw = [bleu]
+    if bleu != "mteval-v13a":
         words = ["zh-words" if target_lang == "zh" else "multi-bleu"]
-        others = ["chrf", "ter-char"]
-    return [*raw, *(words if tokenized else []), *others]
+        return [bleu, *(words if tokenized else []), "chrf", "ter-char"]
+    if target_lang in DOTLESS:
+        return [bleu, *(["multi-bleu"] if tokenized else []), "chrf", "ter"]
+    of_language = {"de": ["compound-split"], "vi": ["sacrebleu-tokenized"]}
+    words = ["multi-bleu", "multi-bleu-lc", *of_language.get(target_lang, [])]
+    return [bleu, "mteval-v13a-lc", *(words if tokenized else []), "chrf", "ter"]
 
 
 def find_metrics(flag: str, names: str) -> list[Metric]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from ..errors import UserError
 from ..text.checks import form_of, refuse, scan_lines, tokenized_sign
+from .generated import UNKNOWN
 from .metrics import DOTLESS
-
-UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 
 
 def check_reference(
@@ -88,10 +86,8 @@ def case_warnings(
     path: str, hypotheses: Sequence[str], references: Sequence[str], target_lang: str
 ) -> list[str]:
     """Returns a warning if only one side is lower-cased."""
-    lower = []
-    for side, lines in (("hypotheses", hypotheses), ("references", references)):
-        if all(line == line.lower() for line in lines):
-            lower.append(side)
+    sides = {"hypotheses": hypotheses, "references": references}
+    lower = [side for side, lines in sides.items() if all(line == line.lower() for line in lines)]
     if len(lower) != 1:
         return []
     remedy = "see the metrics with -lc"

@@ -131,7 +131,7 @@ def load_texts(files: TextFiles) -> Texts:
         raise UserError("no reference: give --reference (raw text) or --tokenized-reference")
     first = next(iter(references))
     if generated and generated.targets:
-        warnings += check_targets(files.hypotheses, generated.targets, first, references[first])
+        check_targets(files.hypotheses, generated.targets, first, references[first])
 
     reference = references.get(files.reference or "")
     tokenized_reference = references.get(files.tokenized_reference or "")

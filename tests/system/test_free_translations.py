@@ -87,9 +87,6 @@ def test_a_free_translation_has_a_score(generated, here, capsys):
     words = ["out", "--generate-log", "log", "--reference"]
     assert score(*words, "test") == 0 and capsys.readouterr().err == ""
     lines = (here / "test").read_text().split("\n")
-    (here / "test").write_text("\n".join(["xyz", *lines[1:]]))
-    assert score(*words, "test") == 0
-    assert "1 of 50 T- lines are not lines of test" in capsys.readouterr().err
     (here / "test").write_text("\n".join(lines[1:50] + lines[:1]) + "\n")
     assert score(*words, "test") == 1, "the same lines in another order"
 

@@ -6,7 +6,7 @@ with 99.9%.
 
 import numpy as np
 import pytest
-from scipy.stats import binom, norm, ttest_ind
+from scipy.stats import binom, norm
 
 from dc_nmt_plugin.evaluation.chance import (
     Scores,
@@ -117,17 +117,6 @@ def test_with_seeds_the_detectable_difference_is_found_four_times_of_five(block)
 def test_more_seeds_never_make_an_interval_narrower_than_that_of_the_sentences(block):
     for d in trials(block, 0, 0.7, 0.3)[:200]:
         assert d.freedom and d.p_value >= d.sentences_p_value - 0.06
-
-
-def test_the_seeds_part_is_welch_s_t_test(block):
-    chooser = np.random.default_rng(1)
-    sides = [scored(chooser.normal(0, 1, (m, N)), block) for m in (3, 4)]
-    named = [{f"{i}{n}": run for n, run in enumerate(side)} for i, side in enumerate(sides)]
-    expected = ttest_ind(*([run.score for run in side] for side in sides), equal_var=False)
-    assert compare(*named).seeds_p_value == pytest.approx(expected.pvalue)
-    alone = dict(list(named[0].items())[:1])
-    assert compare(alone, named[1]).seeds_p_value is None
-    assert compare(alone, named[1]).freedom is None
 
 
 def test_equal_scores_have_p_1_and_nearly_equal_ones_nearly(block):

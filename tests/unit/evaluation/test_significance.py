@@ -171,4 +171,3 @@ def test_the_same_runs_again_are_no_new_evidence(reference):
     assert 0.01 < once.against.p_value == thrice.against.sentences_p_value
     assert thrice.against.p_value == pytest.approx(once.against.p_value, abs=0.02)
     assert thrice.against.standard_error == pytest.approx(once.against.standard_error)
-    assert thrice.against.seeds_p_value is None
