@@ -162,27 +162,29 @@ def cross_aggregation() -> Any:
 def multi_layer() -> Any:
     """Layer aggregation and multi-layer attention."""
     s = Sketch()
-    for left, space in ((0.0, ""), (7.4, " ")):  # two stacks of the same layers
+    upper = 4.0  # the stack of layer aggregation stands above the other
+    for base, space in ((upper, ""), (0.0, " ")):  # two stacks of the same layers
         names = [
-            s.box(left, layer, f"{space}encoder layer {layer + 1}", INK, 1.8) for layer in range(3)
+            s.box(0, base + layer, f"{space}encoder layer {layer + 1}", INK, 1.8)
+            for layer in range(3)
         ]
         for low, high in pairwise(names):
             s.up(low, high)
-    merged = s.box(2.7, 1, "sum or network", ORANGE, 1.9)
+    merged = s.box(3.1, upper + 1, "sum or network", ORANGE, 1.9)
     for layer in range(3):
-        s.between((0.9, layer), s.side(merged, -1), ORANGE)
-        s.box(5.1, layer, f"decoder layer {layer + 1}", INK, 1.8)
-        s.between(s.side(merged, 1), (4.2, layer))
-    joint = s.box(13.3, 1, "weights: its own each, or joint", ORANGE, 2.8)
+        s.between((0.9, upper + layer), s.side(merged, -1), ORANGE)
+        s.box(6.2, upper + layer, f"decoder layer {layer + 1}", INK, 1.8)
+        s.between(s.side(merged, 1), (5.3, upper + layer))
+    joint = s.box(6.2, 1, "weights: its own each, or joint", ORANGE, 2.8)
     for layer in range(3):
-        own = s.box(10.2, layer, f"queries, keys, values {layer + 1}", ORANGE, 2.3)
-        s.between((8.3, layer), s.side(own, -1), ORANGE)
+        own = s.box(2.8, layer, f"queries, keys, values {layer + 1}", ORANGE, 2.3)
+        s.between((0.9, layer), s.side(own, -1), ORANGE)
         s.between(s.side(own, 1), s.side(joint, -1), ORANGE)
-    s.text(13.3, 0.5, "contexts side by side, or summed", ORANGE, fontsize=7.5)
-    s.text(13.3, 1.45, "in every decoder layer", fontsize=7.5)
-    s.text(2.6, 2.75, "layer aggregation", ORANGE, weight="bold", fontsize=10)
-    s.text(10.6, 2.75, "multi-layer attention", ORANGE, weight="bold", fontsize=10)
-    return s.finish((-1.1, 14.9), (-0.4, 3.1))
+    s.text(6.2, 0.5, "contexts side by side, or summed", ORANGE, fontsize=7.5)
+    s.text(6.2, 1.45, "in every decoder layer", fontsize=7.5)
+    s.text(3.1, upper + 2.6, "layer aggregation", ORANGE, weight="bold", fontsize=10)
+    s.text(3.1, 2.6, "multi-layer attention", ORANGE, weight="bold", fontsize=10)
+    return s.finish((-1.1, 7.8), (-0.4, upper + 2.9))
 
 
 def supervision() -> Any:

@@ -19,7 +19,7 @@ LANGUAGE_MODEL = (
     "--sample-break-mode eos --optimizer adam --lr 1e-3 --weight-init xavier "
     "--output-bias-init unigram --max-tokens 4096 --max-epoch 20"
 )
-COMMAND_WIDTH = 96
+COMMAND_WIDTH = 74
 
 
 @dataclass(frozen=True)
@@ -112,22 +112,19 @@ def _choices(field: Field[Any]) -> str:
 def _command(architecture: Architecture, published: RunSettings | None, user_dir: str) -> str:
     """Returns a command of fairseq-train; no line ends between a flag and its values."""
     family, name = architecture.family, architecture.name
-    lines = [
-        f"fairseq-train DATA --user-dir {shlex.quote(user_dir)}",
-        f"--arch {name} --task {family.task} --criterion {family.criterion}",
-    ]
+    # the architecture's name already has the flags of the size
+    flags = [f"--arch {name} --task {family.task} --criterion {family.criterion}"]
     if published is None:
-        lines.append(LANGUAGE_MODEL)
+        flags.append(LANGUAGE_MODEL)
     else:
-        # the architecture's name already has the flags of the size
-        lines.append("")
-        for flag in shlex.join(published.flags).replace(" --", "\n--").splitlines():
-            if lines[-1] and len(lines[-1]) + len(flag) > COMMAND_WIDTH:
-                lines.append("")
-            lines[-1] += f" {flag}" if lines[-1] else flag
         frequency = max(1, round(published.tokens / published.max_tokens))
-        lines.append(
-            f"--max-tokens {published.max_tokens} --update-freq {frequency} "
-            f"--max-update {published.updates}"
-        )
-    return " \\\n  ".join([*lines, f"--save-dir checkpoints/{name}"])
+        flags.append(shlex.join(published.flags))
+        flags.append(f"--max-tokens {published.max_tokens} --update-freq {frequency}")
+        flags.append(f"--max-update {published.updates}")
+    flags.append(f"--save-dir checkpoints/{name}")
+    lines = [f"fairseq-train DATA --user-dir {shlex.quote(user_dir)}", ""]
+    for flag in " ".join(flags).replace(" --", "\n--").splitlines():
+        if len(lines[-1]) + len(flag) > COMMAND_WIDTH:
+            lines.append("")
+        lines[-1] += f" {flag}" if lines[-1] else flag
+    return " \\\n  ".join(lines)

@@ -13,7 +13,8 @@ from ..steps import Command, Pipeline, ShellWord, Step
 
 WIDTH = 96
 USER_DIR = 'USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")'
-GPUS = "$(nvidia-smi -L 2>/dev/null | grep -c GPU || true)"
+# torch, not nvidia-smi: it heeds CUDA_VISIBLE_DEVICES, which Slurm sets
+GPUS = '$(python -c "import torch; print(torch.cuda.device_count())")'
 AMP = " $(grep -qsE 'avx512_bf16|amx_bf16' /proc/cpuinfo && echo --amp)"
 
 

@@ -6,7 +6,7 @@ set -euo pipefail
 DATA=${DATA:-runs/iwslt15_en_vi/data} # the prepared text
 OUT=${OUT:-runs/iwslt15_en_vi} # the runs
 SEED=${SEED:-1}
-GPUS=${GPUS:-$(nvidia-smi -L 2>/dev/null | grep -c GPU || true)} # 0: the CPU
+GPUS=${GPUS:-$(python -c "import torch; print(torch.cuda.device_count())")} # 0: the CPU
 PROCESSES=$((GPUS > 0 ? GPUS : 1))
 CPU=$([ "$GPUS" -gt 0 ] || echo --cpu $(grep -qsE 'avx512_bf16|amx_bf16' /proc/cpuinfo && echo --amp))
 [ "$GPUS" -gt 0 ] || export CUDA_VISIBLE_DEVICES=

@@ -33,8 +33,8 @@ _PICTURE = re.compile(
     r'<p><img alt="(?P<alt>[^"]*)" src="(?P<src>[^"]*)"(?: title="(?P<title>[^"]*)")? ?/?></p>'
 )
 _CODE = re.compile(r"<code.*?</code>", re.S)
-# a flag in the text of HTML, outside its tags; browsers break lines at its hyphens
-_FLAG = re.compile(r"(?<![\w-])--?[a-z][\w-]*(?![^<]*>)")
+# a flag or program in the text of HTML, outside its tags; browsers break lines at its hyphens
+_FLAG = re.compile(r"(?<![\w-])(?:--?[a-z]|(?:dc|fairseq)-)[\w-]*(?![^<]*>)")
 _NO_SEARCH = "---\nsearch:\n  exclude: true\nhide:\n  - navigation\n  - toc\n---\n\n"
 
 
