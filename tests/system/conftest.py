@@ -48,7 +48,7 @@ def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 def lively(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Architecture → a checkpoint whose hypotheses differ in words and length."""
     folder = tmp_path_factory.mktemp("lively")
-    flags = ["--max-epoch", 12, "--dropout", 0, "--no-epoch-checkpoints", "--disable-validation"]
+    flags = ["--max-epoch", 12, "--dropout", 0, "--save-interval", 12, "--disable-validation"]
     for side in ("encoder", "decoder"):
         flags += [f"--{side}-embed-dim", 16, f"--{side}-ffn-embed-dim", 32]
 

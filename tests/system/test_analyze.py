@@ -21,7 +21,7 @@ from dc_nmt_plugin.runs.record import Data
 
 pytestmark = pytest.mark.usefixtures("known_command_lines")
 OPTIONS = ["--cpu", "--num-workers", "0", "--max-len-b", "12", "--beam", "2"]
-WIDER = ["--max-epoch", 4, "--no-epoch-checkpoints", "--dropout", 0]
+WIDER = ["--max-epoch", 4, "--save-interval", 4, "--dropout", 0]
 
 
 @pytest.fixture(scope="module")

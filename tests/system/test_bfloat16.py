@@ -38,10 +38,10 @@ def test_a_training_goes_on_in_another_precision(corpus, tmp_path):
     losses = {}
     for flag in ([], ["--amp"], ["--bf16"]):
         save = tmp_path / str(flag)
-        done = train(corpus, save, ARCH, "--max-epoch", 2, *flag).good()
+        done = train(corpus, save, ARCH, "--max-epoch", 1, *flag).good()
         losses[str(flag)] = done.logged("valid_loss")
         change = [] if flag else ["--bf16"]
-        more = train(corpus, save, ARCH, "--max-epoch", 3, *change).good()
+        more = train(corpus, save, ARCH, "--max-epoch", 2, *change).good()
         assert (SAYS in more.output) == bool(change)
         assert more.logged("num_updates")[0] > done.logged("num_updates")[-1]
     float32, amp, bf16 = losses.values()
@@ -51,7 +51,8 @@ def test_a_training_goes_on_in_another_precision(corpus, tmp_path):
 
 def test_it_translates_and_validates(corpus, tmp_path):
     save = tmp_path / "save"
-    train(corpus, save, ARCH, "--max-epoch", 8, "--eval-bleu", "--amp").good()
+    flags = ["--max-epoch", 8, "--validate-interval", 4, "--save-interval", 4, "--eval-bleu"]
+    train(corpus, save, ARCH, *flags, "--amp").good()
     both = f"{save}/checkpoint_best.pt:{save}/checkpoint_last.pt"
     words = generation(corpus, both, ARCH, "--gen-subset", "test1", "--beam", 3)
     exact = run(tmp_path, "generate", *words).good()

@@ -54,7 +54,7 @@ RESUMED = {
 def test_killed_and_continued_is_unbroken(flags, corpus, train, tmp_path):
     words = ["--max-epoch", 6, *flags.split()]
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    train(corpus, whole, *words).good()
+    forked(corpus, whole, *words).good()
     killed(corpus, broken, RESUMED[flags], *words)
     train(corpus, broken, *words).good()
     assert_same_training(load(broken), load(whole))

@@ -11,7 +11,7 @@ EVAL = ["--eval-bleu-args", '{"beam": 2, "lenpen": 0.7, "max_len_b": 9}']
 EVAL += ["--eval-bleu", "--length-penalty", "wu", "--valid-subset", "test"]
 BEST = ["--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
 FLAGS = ["--encoder-layers", 3, "--aux-layers", "1,2", "--dropout", 0]
-FLAGS += ["--validate-interval", 3, "--save-interval", 3]
+FLAGS += ["--validate-interval", 2, "--save-interval", 2]
 for side in ("encoder", "decoder"):
     FLAGS += [f"--{side}-embed-dim", 16, f"--{side}-ffn-embed-dim", 32]
 FLAGS += [*EVAL, *BEST, "--eval-bleu-decoders", "main,aux:2"]
@@ -19,7 +19,7 @@ FLAGS += [*EVAL, *BEST, "--eval-bleu-decoders", "main,aux:2"]
 
 def test_bleu_of_each_decoder_also_after_a_resumption(corpus, tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    result = train(corpus, whole, ARCH, *FLAGS, "--max-epoch", 6).good()
+    result = train(corpus, whole, ARCH, *FLAGS, "--max-epoch", 4).good()
     main, aux = result.logged("test_bleu"), result.logged("test_bleu_aux2")
     assert len(main) == len(aux) == 2 and main[-1] != aux[-1]
     assert not result.logged("test_bleu_aux1") and not result.logged("train_bleu_aux2")
@@ -28,14 +28,14 @@ def test_bleu_of_each_decoder_also_after_a_resumption(corpus, tmp_path):
 
     reference = (corpus.parent / "text" / f"test.{TARGET}").read_text().splitlines()
     for decoder, expected in (("main", main), ("aux:2", aux)):
-        flags = generation(corpus, whole / "checkpoint6.pt", ARCH, "--decode-with", decoder)
+        flags = generation(corpus, whole / "checkpoint4.pt", ARCH, "--decode-with", decoder)
         found = run(tmp_path, "generate", *flags, *SEARCH).good().hypotheses()
         lines = [found[number][1].replace("<unk>", "UNKNOWN") for number in range(len(reference))]
         bleu = BLEU(force=True).corpus_score(lines, [reference]).score
         assert expected[-1] == round(bleu, 2) > 0
 
     parts.mkdir()
-    (whole / "checkpoint3.pt").rename(parts / "checkpoint_last.pt")
-    resumed = train(corpus, parts, ARCH, *FLAGS, "--max-epoch", 6).good()
+    (whole / "checkpoint2.pt").rename(parts / "checkpoint_last.pt")
+    resumed = train(corpus, parts, ARCH, *FLAGS, "--max-epoch", 4).good()
     assert resumed.logged("test_bleu") == main[1:]
     assert resumed.logged("test_bleu_aux2") == aux[1:]

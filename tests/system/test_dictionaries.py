@@ -44,6 +44,7 @@ def save(corpus, tmp_path_factory):
 
 def generate(folder, data, checkpoint, *flags):
     words = generation(data, checkpoint, "transformer_standard", "--task", "translation", *flags)
+    words += ["--gen-subset", "test1", "--beam", 1]
     return run(folder, "generate", *words)
 
 

@@ -51,7 +51,7 @@ def test_hypotheses_do_not_depend_on_the_batch(corpus, lively, tmp_path):
     arch = "transformer_ctxaware"
 
     def hypotheses(*flags):
-        command = generation(corpus, lively(arch), arch, *flags)
+        command = generation(corpus, lively(arch), arch, "--beam", 2, *flags)
         found = run(tmp_path, "generate", *command).good().hypotheses()
         return {number: text for number, (_, text) in found.items()}
 

@@ -93,6 +93,7 @@ def test_flags_of_decoding_do_what_they_say(corpus, lively, tmp_path):
 
     def generate(*flags):
         words = generation(corpus, checkpoint, "transformer_standard", "--beam", 1, *flags)
+        words += ["--gen-subset", "test1"]
         return run(tmp_path, "generate", *words)
 
     def repeats(result):
