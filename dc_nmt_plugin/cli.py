@@ -7,16 +7,14 @@ import io
 import logging
 import os
 import platform
-import select
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
 
 from . import __version__
-from .errors import Stopped, UsageError, choice_problem, debugging, refusal
+from .errors import UsageError, check_choices, debugging, refusal
 from .files import MAKE_ROOM, no_space
-
-INTERRUPTED = 130  # exit status of shells for Ctrl-C
 
 # title with an example → command → description; each has main(argv) in a file of its name in
 # commands/
@@ -69,11 +67,8 @@ def version() -> str:
     """Returns the versions of this package and its requirements, without importing them."""
     from .names import FAIRSEQS, version_of
 
-    versions = [f"Python {platform.python_version()}"]
-    for name in ("torch", *FAIRSEQS):
-        if version_of(name):
-            versions.append(f"{name} {version_of(name)}")
-    return f"dc-nmt {__version__} ({', '.join(versions)})"
+    versions = [f"{name} {version_of(name)}" for name in ("torch", *FAIRSEQS) if version_of(name)]
+    return f"dc-nmt {__version__} ({', '.join([f'Python {platform.python_version()}', *versions])})"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,52 +79,53 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         exit status: 0, 1 for a failure with a sentence, 2 for a wrong command line, 130 after an
-        interrupt
+        interrupt, 141 when the reader of the output has ended
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a locale has no character for is escaped
             stream.reconfigure(errors="backslashreplace")
     name, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    program = f"dc-nmt {name}" if name in COMMANDS else "dc-nmt"
     logging.disable(logging.INFO)  # fairseq announces what it lacks for speech
     if not debugging():
         warnings.simplefilter("ignore")  # of Hydra and torch, about how fairseq calls them
+    # a request to end also ends the programs that this process started
+    on_request = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        if name in ("-V", "--version", "-h", "--help"):
-            print(usage() if name in ("-h", "--help") else version(), flush=True)
-            return 0
-        problem = choice_problem("command", name, COMMANDS, "dc-nmt --help")
-        if problem:
-            raise UsageError(problem)
-        module = importlib.import_module(f"dc_nmt_plugin.commands.{name.replace('-', '_')}")
-        try:
-            status = int(module.main(rest) or 0)
-        except SystemExit as end:
-            if end.code:
-                raise
-            status = 0  # of --help
-        if sys.stdout:  # which is None where it is closed
-            sys.stdout.flush()  # fails here, if it fails, and not after the last word
+        status = _run(name, rest)
+        print(end="", flush=True)  # fails here, if it fails, and not after the last word
         return status
     except KeyboardInterrupt:
         if debugging():
             raise
-        return INTERRUPTED
+        print(f"\n{program}: stopped; recipes continue where they stopped", file=sys.stderr)
+        return 128 + signal.SIGINT
     except Exception as error:
-        if isinstance(error, BrokenPipeError) and _reader_has_gone():
-            _drop_output()
-            return 0
-        if no_space(error):
-            _drop_output()
+        dropped = _drop_output()
+        if isinstance(error, BrokenPipeError) and dropped:
+            return 128 + signal.SIGPIPE  # of head or less, which have read enough
         sentence = _sentence(error)
         if sentence is None or debugging():
             raise
-        program = f"dc-nmt {name}" if name in COMMANDS else "dc-nmt"
         print(f"{program}: error: {sentence}", file=sys.stderr)
-        if isinstance(error, UsageError):
-            return 2
-        return INTERRUPTED if isinstance(error, Stopped) else 1
+        return 2 if isinstance(error, UsageError) else 1
     finally:
+        signal.signal(signal.SIGTERM, on_request)
         logging.disable(logging.NOTSET)
+
+
+def _run(name: str, words: list[str]) -> int:
+    if name in ("-V", "--version", "-h", "--help"):
+        print(usage() if name in ("-h", "--help") else version())
+        return 0
+    check_choices("command", [name], COMMANDS, "dc-nmt --help")
+    module = importlib.import_module(f"dc_nmt_plugin.commands.{name.replace('-', '_')}")
+    try:
+        return int(module.main(words) or 0)
+    except SystemExit as end:
+        if end.code:
+            raise
+        return 0  # of --help
 
 
 def _sentence(error: Exception) -> str | None:
@@ -145,16 +141,15 @@ def _sentence(error: Exception) -> str | None:
     return refusal(error)
 
 
-def _drop_output() -> None:
-    """Drops what standard output cannot take, so that its end does not fail again."""
+def _drop_output() -> bool:
+    """Drops what standard output cannot take, so that its end does not fail again.
+
+    Returns:
+        True if there was something to drop
+    """
     try:
-        sys.stdout.flush()
+        print(end="", flush=True)
+        return False
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _reader_has_gone() -> bool:
-    """Returns True when standard output is a pipe whose reader (head, less) has ended."""
-    output = select.poll()
-    output.register(sys.stdout.fileno(), 0)  # poll reports errors without a mask
-    return bool(output.poll(0))
+        return True

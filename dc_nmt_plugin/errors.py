@@ -22,10 +22,6 @@ class UsageError(UserError):
     other. ``dc-nmt`` exits with status 2."""
 
 
-class Stopped(UserError):
-    """Raised when the user stops a command; the exit status is that of an interrupt."""
-
-
 class ConfigError(UserError):
     """Raised for settings that contradict each other or the model; holds every problem."""
 
@@ -60,16 +56,16 @@ def check_choices(
     """Checks as :func:`choice_problem`.
 
     Raises:
-        UsageError: some of `values` are not among `choices`
+        UsageError: one of `values` is not among `choices`
     """
     valid = list(choices)
-    problems = [choice_problem(flag, value, valid, listing) for value in values]
-    if any(problems):
-        raise UsageError("\n".join(filter(None, problems)))
+    for value in values:
+        if problem := choice_problem(flag, value, valid, listing):
+            raise UsageError(problem)
 
 
 def debugging() -> bool:
-    """Returns whether ``DC_NMT_DEBUG`` asks for the traceback of every failure."""
+    """Returns True if ``DC_NMT_DEBUG`` asks for the traceback of every failure."""
     return os.environ.get("DC_NMT_DEBUG", "0") not in ("", "0")
 
 

@@ -9,12 +9,13 @@ import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import fields, is_dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import IO, Any, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import msgspec
 import yaml
@@ -29,34 +30,40 @@ MAKE_ROOM = "make room, then give the same command again"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def no_space(error: BaseException) -> str | None:
-    """Returns why the disk cannot be written, if an exception means that, else None."""
-    if isinstance(error, OSError) and error.errno in FULL:
-        return os.strerror(error.errno)
+def no_space(error: BaseException | str) -> str | None:
+    """Returns why the disk cannot be written, if an exception or output means that, else None."""
     # torch's writer keeps the system's reason for itself
     if isinstance(error, RuntimeError) and "inline_container.cc" in str(error):
         return os.strerror(errno.ENOSPC)
-    # and that of safetensors has it in its text
     return next((reason for reason in map(os.strerror, FULL) if reason in str(error)), None)
 
 
-def take_lock(lock: IO[Any], busy: Callable[[], None]) -> None:
-    """Locks an open file until it is closed.
+@contextmanager
+def locked(path: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Holds a lock on a folder or a file, which is created if missing.
 
     Args:
-        lock: the file
+        path: the folder or file; a file that is replaced needs the lock of its folder
         busy: called before waiting for another process with the lock; may raise
     """
+    lock = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
+    # child processes hold the lock too, in case this process is killed
+    os.set_inheritable(lock, True)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        busy()
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    except OSError as error:
-        raise UserError(
-            f"{lock.name}: cannot be locked ({error.strerror}); choose a folder on another file "
-            "system (--out, --downloads)"
-        ) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            busy()
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError as error:  # a file system without locks
+            print(
+                f"warning: {path} cannot be locked ({error.strerror}): work in it with one command "
+                "at a time",
+                file=sys.stderr,
+            )
+        yield
+    finally:
+        os.close(lock)
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -96,15 +103,17 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(temporary, target)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        _say_full(path, error)
+        check_space(path, error)
         raise
 
 
-def _say_full(path: str | os.PathLike[str], error: BaseException) -> None:
-    """Raises UserError if an exception means that the disk is full."""
-    reason = no_space(error)
-    if reason:
-        raise UserError(f"cannot write {path}: {reason}: {MAKE_ROOM}") from error
+def check_space(path: str | os.PathLike[str], error: BaseException | str) -> None:
+    """
+    Raises:
+        UserError: the exception, or the output of a program, means that the disk is full
+    """
+    if reason := no_space(error):
+        raise UserError(f"{path}: {reason}: {MAKE_ROOM}")
 
 
 @contextmanager
@@ -127,30 +136,13 @@ def making(folder: Path) -> Iterator[Path]:
         part.replace(target)  # only an empty folder can be there
     except BaseException as error:
         shutil.rmtree(part, ignore_errors=True)
-        _say_full(folder, error)
+        check_space(folder, error)
         raise
 
 
 def _refuse_existing(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} exists already; take another name, or remove it")
-
-
-@contextmanager
-def changing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Holds a lock in which a file is read, changed and written; others wait for its end.
-
-    The lock is on the file's folder, because each change replaces the file.
-    """
-    folder = Path(path).resolve().parent
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
 
 
 @contextmanager
@@ -269,54 +261,25 @@ def _converted(path: Path, values: Any, kind: type[T], strict: bool) -> T:
         content = msgspec.convert(values, kind, strict=strict)
     except msgspec.ValidationError as error:
         reason, _, place = str(error).partition(" - at `$")
-        keys, value = _failing_place(values, kind, strict, str(error), place)
-        if not isinstance(value, dict | list):
-            reason = f"{value!r:.60}: {reason}"
-        raise UserError(
-            ": ".join(filter(None, (str(path), ".".join(keys).replace(".[", "["), reason)))
-        ) from error
-    _refuse_unknown_keys(path, "", values, content)
+        name = place.strip(".`")
+        raise UserError(f"{path}: {name}: {reason}" if name else f"{path}: {reason}") from error
+    # msgspec ignores keys that are no fields
+    known = asdict(content) if is_dataclass(content) else msgspec.to_builtins(content)
+    _refuse_unknown_keys(path, "", values, known)
     return content
 
 
-def _failing_place(
-    values: Any, kind: Any, strict: bool, message: str, place: str
-) -> tuple[list[str], Any]:
-    """Returns the keys that lead to the value of an error, and the value."""
-    keys: list[str] = []
-    value = values
-    for name, number in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", place):
-        if number == "...":  # msgspec leaves the key of a mapping out
-            items = dict(value)
-            for name in items:  # the key whose value, alone, gives the same error
-                value.clear()
-                value[name] = items[name]
-                try:
-                    msgspec.convert(values, kind, strict=strict)
-                except msgspec.ValidationError as error:
-                    if str(error) == message:
-                        break
-        keys.append(name or f"[{number}]")
-        value = value[name] if name else value[int(number)]
-    return keys, value
-
-
-def _refuse_unknown_keys(path: Path, place: str, values: Any, content: Any) -> None:
-    """Raises UserError for a key that is no field, which msgspec ignores in dataclasses."""
-    if is_dataclass(content) or isinstance(content, msgspec.Struct):
-        if is_dataclass(content):
-            known = {field.name: field.name for field in fields(content)}
-        else:  # whose keys may have other names than its attributes
-            names = (content.__struct_encode_fields__, content.__struct_fields__)
-            known = dict(zip(*names, strict=True))
+def _refuse_unknown_keys(path: Path, place: str, values: Any, known: Any) -> None:
+    """
+    Raises:
+        UserError: a key of `values` is not among those of `known`, which has the same form
+    """
+    if isinstance(values, dict):
         for name, value in values.items():
             problem = choice_problem(f"{place}{name}", name, known)
             if problem:
                 raise UserError(f"{path}: {problem}")
-            _refuse_unknown_keys(path, f"{place}{name}.", value, getattr(content, known[name]))
-    elif isinstance(content, dict):
-        for (name, value), inner in zip(values.items(), content.values(), strict=True):
-            _refuse_unknown_keys(path, f"{place}{name}.", value, inner)
-    elif isinstance(content, list | tuple):
-        for number, (value, inner) in enumerate(zip(values, content, strict=True)):
-            _refuse_unknown_keys(path, f"{place.rstrip('.')}[{number}].", value, inner)
+            _refuse_unknown_keys(path, f"{place}{name}.", value, known[name])
+    elif isinstance(values, list):
+        for number, (value, other) in enumerate(zip(values, known, strict=True)):
+            _refuse_unknown_keys(path, f"{place.rstrip('.')}[{number}].", value, other)

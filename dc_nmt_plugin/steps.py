@@ -20,9 +20,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from .errors import Stopped, UserError
-from .files import FULL, MAKE_ROOM, take_lock, write_text
+from .errors import UserError
+from .files import MAKE_ROOM, check_space, locked, write_text
 
 LAST_WORDS = 15  # lines of a failed command's log that are shown
 
@@ -96,7 +97,7 @@ class Command:
                 code = process.wait()
         if code:
             text = log.read_text("utf-8", errors="replace")
-            check_space(log.parent, text, code)
+            check_room(log.parent, text, code)
             print("\n".join(text.splitlines()[-LAST_WORDS:]), file=sys.stderr)
             raise UserError(f"{self.words[0]!r} failed; the whole log is {log}")
 
@@ -119,10 +120,6 @@ class Step:
 
     def is_done(self) -> bool:
         return read_stamp(self.folder / ".stamp") == self.stamp()
-
-    def announcement(self) -> str:
-        """Returns the line that is printed at the start."""
-        return self.name
 
     def make(self) -> None:
         """Fills ``FOLDER.part``, then renames it; after a failure only the log remains.
@@ -158,17 +155,10 @@ class Pipeline:
     def __init__(self) -> None:
         self._began = time.monotonic()
 
-    def begin(
-        self,
-        data: Path,
-        out: Path | None = None,
-        seed: int | None = None,
-        gpus: int | None = None,
-        fp32: bool = False,
-    ) -> None:
+    def begin(self, *values: Any, **others: Any) -> None:
         """Names what a script has in variables."""
 
-    def enter(self, run: Path, **values: str) -> None:
+    def enter(self, *values: Any, **others: Any) -> None:
         """Begins the steps of a run, with the variables of a script."""
 
     def note(self, text: str) -> None:
@@ -187,15 +177,15 @@ class Pipeline:
         Raises:
             UserError: a step failed
         """
-        made = False
+        ran = False
         for step in steps:
             if step.is_done():
                 self.say(f"{step.name}: done before")
-                continue
-            self.say(step.announcement())
-            made = True
-            step.make()
-        return made
+            else:
+                self.say(step.name)
+                step.make()
+                ran = True
+        return ran
 
     @contextmanager
     def alone(self, folder: Path, wait: bool) -> Iterator[None]:
@@ -206,7 +196,7 @@ class Pipeline:
             wait: for another process with the lock; otherwise raises an error
 
         Raises:
-            UserError: the folder cannot be created, or another process works in it
+            UserError: another process works in the folder
         """
 
         def busy() -> None:
@@ -214,53 +204,23 @@ class Pipeline:
                 raise UserError(f"another recipe is working in {folder}")
             self.say(f"waiting for another recipe in {folder}")
 
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            lock = open(folder / ".lock", "w")  # noqa: SIM115  closed below
-        except OSError as error:
-            raise UserError(
-                f"--out: {folder} cannot be made ({error.strerror}): choose another"
-            ) from error
-        with lock:
-            # child processes hold the lock too, in case this process is killed
-            os.set_inheritable(lock.fileno(), True)
-            take_lock(lock, busy)
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / ".lock", busy):
             yield
 
 
-def check_space(folder: Path, output: str, code: int) -> None:
+def check_room(folder: Path, output: str, code: int) -> None:
     """Explains the exit status and the output of a program that failed in a folder.
 
     Raises:
         UserError: the disk is full or not writable
     """
-    for reason in map(os.strerror, FULL):
-        if reason in output:
-            raise UserError(f"{folder}: {reason}: {MAKE_ROOM}")
+    check_space(folder, output)
     if code == -signal.SIGXFSZ or shutil.disk_usage(folder).free == 0:
         raise UserError(f"{folder}: no space left: {MAKE_ROOM}")
 
 
-# -- programs and signals ----------------------------------------------------------------------
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """Turns Ctrl-C and SIGTERM into one error message.
-
-    Raises:
-        Stopped: after a signal
-    """
-    before = signal.getsignal(signal.SIGTERM)
-    if before != signal.SIG_IGN:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    except KeyboardInterrupt:
-        print(file=sys.stderr)
-        raise Stopped("stopped; the same command continues where it stopped") from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
+# -- programs ----------------------------------------------------------------------------------
 
 
 def start(words: Sequence[str], **pipes: object) -> subprocess.Popen[bytes]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..steps import Pipeline, stoppable
+from ..steps import Pipeline
 from .parser import Parser, add_common, add_run, pipeline_of, values_of
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def main(argv: Sequence[str]) -> int:
         parse_flags(GENERATE, ["data", "--task", "translation_dc_nmt", *flags])
     from ..recipes.plan import RunOptions
 
-    with stoppable():
-        evaluate(pipeline_of(args, "evaluate", argv), values_of(RunOptions, args), tuple(flags))
+    evaluate(pipeline_of(args, "evaluate", argv), values_of(RunOptions, args), tuple(flags))
     return 0
 
 

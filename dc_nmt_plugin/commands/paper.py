@@ -158,7 +158,6 @@ def _run(args: argparse.Namespace) -> int:
     from ..papers.reader import find_item
     from ..papers.selection import left_out
     from ..papers.systems import size_of
-    from ..steps import stoppable
 
     item = find_item(args.item)
     folder = _folder_of(item)
@@ -182,8 +181,7 @@ def _run(args: argparse.Namespace) -> int:
         if runs:
             print(f"# {size_of(runs, args.max_update)}")
         return 0
-    with stoppable():
-        run_jobs(jobs)
+    run_jobs(jobs)
     if any(job.output for job in jobs):
         print(f"\nanalyses: {folder}\n")
     return _table(args)

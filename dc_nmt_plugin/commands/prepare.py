@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..flags import listed
-from ..steps import Pipeline, stoppable
+from ..steps import Pipeline
 from .parser import Parser, add_common, add_text, pipeline_of, values_of
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ def main(argv: Sequence[str]) -> int:
     from ..recipes.preparation import TextOptions
 
     options = values_of(TextOptions, args, archs=tuple(args.archs), bpe=tuple(args.bpe))
-    with stoppable():
-        prepare(pipeline_of(args, "prepare", argv), options)
+    prepare(pipeline_of(args, "prepare", argv), options)
     return 0
 
 

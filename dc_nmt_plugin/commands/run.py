@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..errors import UsageError
-from ..steps import stoppable
 from .evaluate import evaluate
 from .parser import (
     Parser,
@@ -69,14 +68,13 @@ def main(argv: Sequence[str]) -> int:
     pipeline.begin(
         first.binarised.parent, first.folder.parent, options.seed, training.gpus, training.fp32
     )
-    with stoppable():
-        runs = [run for run, _ in planned.values()]
-        needed = [settings_of(recipe, run.arch, run.size, run.like).bpe for run in runs]
-        text = values_of(TextOptions, args, archs=(), bpe=tuple(dict.fromkeys(needed)))
-        prepare(pipeline, text)
-        for run in runs:
-            train(pipeline, run, training)
-            evaluate(pipeline, run)
+    runs = [run for run, _ in planned.values()]
+    needed = [settings_of(recipe, run.arch, run.size, run.like).bpe for run in runs]
+    text = values_of(TextOptions, args, archs=(), bpe=tuple(dict.fromkeys(needed)))
+    prepare(pipeline, text)
+    for run in runs:
+        train(pipeline, run, training)
+        evaluate(pipeline, run)
     if not args.dry_run:
         from ..evaluation.run_table import collect
         from ..evaluation.table_text import format_run_table

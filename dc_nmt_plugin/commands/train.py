@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..steps import Pipeline, stoppable
+from ..steps import Pipeline
 from .parser import Parser, add_common, add_run, add_training, pipeline_of, values_of
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ def parser() -> Parser:
 def main(argv: Sequence[str]) -> int:
     """Trains one architecture."""
     args, flags = parser().parse_with_flags(argv)
-    with stoppable():
-        train(pipeline_of(args, "train", argv), *options_of(args, flags))
+    train(pipeline_of(args, "train", argv), *options_of(args, flags))
     return 0
 
 

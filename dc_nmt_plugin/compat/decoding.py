@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UserError
-from ..files import MAKE_ROOM, no_space
+from ..files import check_space, no_space
 from .change import replace
 
 
@@ -47,12 +46,12 @@ def leave_no_half_translation(stock: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return stock(args)
         except OSError as error:
-            folder, reason = getattr(args, "results_path", None), no_space(error)
-            if not folder or not reason:
-                raise
-            with contextlib.suppress(OSError):
-                os.remove(os.path.join(folder, f"generate-{args.gen_subset}.txt"))
-            raise UserError(f"{folder}: {reason}: {MAKE_ROOM}.") from error
+            folder = getattr(args, "results_path", None)
+            if folder and no_space(error):
+                with contextlib.suppress(OSError):
+                    os.remove(os.path.join(folder, f"generate-{args.gen_subset}.txt"))
+                check_space(folder, error)
+            raise
 
     return main
 

@@ -111,7 +111,7 @@ def files_of(run: Run) -> TextFiles:
     decoding = run.decoding
     if decoding.hypotheses is None:
         raise UserError(f"{run.path}: has no hypotheses: score it with --detokenized FILE")
-    references = [run.text(file) for file in decoding.references]
+    references = [run.located(file) for file in decoding.references]
     return TextFiles(
         run.located(decoding.hypotheses) or "",
         decoding.kind,
@@ -119,7 +119,7 @@ def files_of(run: Run) -> TextFiles:
         tokenizer=decoding.tokenizer,
         reference=references[0] if references else None,
         more_references=[path for path in references[1:] if path],
-        tokenized_reference=run.text(decoding.tokenized_reference),
+        tokenized_reference=run.located(decoding.tokenized_reference),
         truecased=decoding.truecased,
     )
 

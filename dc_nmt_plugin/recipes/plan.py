@@ -15,7 +15,7 @@ from .. import machine
 from ..errors import UsageError, UserError
 from ..files import load_json
 from ..flags import flag_value, replaced
-from ..steps import Command, ShellWord, Step, check_space, digest, read_stamp, running, write_stamp
+from ..steps import Command, ShellWord, Step, check_room, digest, read_stamp, running, write_stamp
 from .recipe import Recipe, load
 from .settings import RunSettings, for_sample, settings_of, with_updates
 
@@ -134,11 +134,6 @@ class TrainingStep(Step):
     def is_done(self) -> bool:
         return read_stamp(self.run.folder / "training.stamp") == self.stamp()
 
-    def announcement(self) -> str:
-        if (self.run.checkpoints / "checkpoint_last.pt").is_file():
-            return f"{self.name}, from the last checkpoint on"
-        return self.name
-
     def make(self) -> None:
         """Trains, or continues training.
 
@@ -179,7 +174,7 @@ class TrainingStep(Step):
             tail = line.follow(process.stdout, out)
             code = process.wait()
         if code:
-            check_space(self.run.folder, "".join(tail), code)
+            check_room(self.run.folder, "".join(tail), code)
             line.last_words(tail)
         return not code
 

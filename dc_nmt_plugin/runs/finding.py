@@ -76,17 +76,9 @@ class Run:
         own = self.decoding.updates
         return self.record.training.updates if own is None else own
 
-    def located(self, path: str | None) -> str | None:
-        """Returns where a path of the record is now."""
-        return located(self.path, self.record, path)
-
-    def text(self, file: TextFile | None) -> str | None:
-        """Returns where a text file of the record is now.
-
-        Raises:
-            UserError: there is only another text by that name
-        """
-        return located_text(self.path, self.record, file)
+    def located(self, file: TextFile | str | None) -> str | None:
+        """Returns where a file of the record is now, as :func:`located`."""
+        return located(self.path, self.record, file)
 
 
 def _split_name(path: Path) -> tuple[Path, str]:
@@ -170,32 +162,26 @@ def text_file(folder: Path, path: str | os.PathLike[str]) -> TextFile:
     return TextFile(path_from(folder, path), sha256(place) if place.is_file() else None)
 
 
-def located(origin: Path, record: Record, path: str | None) -> str | None:
-    """Returns where a path of the record at `origin` is now; the first place for a missing file."""
-    if path is None:
-        return None
-    places = list(_places(origin, record, path))
-    return str(next((place for place in places if place.exists()), places[0]))
-
-
-def located_text(origin: Path, record: Record, file: TextFile | None) -> str | None:
-    """Returns where a text file of the record at `origin` is now, as :func:`located`.
+def located(origin: Path, record: Record, file: TextFile | str | None) -> str | None:
+    """Returns where a file of the record at `origin` is now; the first place for a missing file.
 
     Raises:
         UserError: there is only another text by that name
     """
-    if file is None or file.sha256 is None:
-        return located(origin, record, file.path if file else None)
-    files = [place for place in _places(origin, record, file.path) if place.is_file()]
-    for place in files:
-        if sha256(place) == file.sha256:
+    if file is None:
+        return None
+    path, digest = (file, None) if isinstance(file, str) else (file.path, file.sha256)
+    places = list(_places(origin, record, path))
+    there = [place for place in places if place.exists()]
+    if digest is None or not there:
+        return str([*there, *places][0])
+    for place in there:
+        if place.is_file() and sha256(place) == digest:
             return str(place)
-    if files:
-        raise UserError(
-            f"{files[0]}: is another text than {origin} was scored with: put that text back, or "
-            "score the translation again"
-        )
-    return located(origin, record, file.path)
+    raise UserError(
+        f"{there[0]}: is another text than {origin} was scored with: put that text back, or score "
+        "the translation again"
+    )
 
 
 def _places(origin: Path, record: Record, path: str) -> Iterator[Path]:

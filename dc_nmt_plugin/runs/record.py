@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import UserError
-from ..files import changing, load_json, read_json, write_json
+from ..files import load_json, locked, read_json, write_json
 
 SCHEMA = 1
 RECORD = "run.json"
@@ -208,7 +208,9 @@ def update_record(path: Path, change: Callable[[Record | None], Record]) -> Reco
     Raises:
         UserError: the file is damaged, of another version, or no record
     """
-    with changing(path):  # by one process at a time
+    folder = path.resolve().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):  # by one process at a time
         # an empty file may be standard output
         old = read_record(path) if path.is_file() and path.stat().st_size else None
         record = change(old)
@@ -218,11 +220,5 @@ def update_record(path: Path, change: Callable[[Record | None], Record]) -> Reco
 
 def with_decoding(record: Record, decoding: Decoding) -> Record:
     """Returns a record with a new decoding in place of the one of the same subset and name."""
-    decodings = list(record.decodings)
-    for place, known in enumerate(decodings):
-        if known.way == decoding.way:
-            decodings[place] = decoding
-            break
-    else:
-        decodings.append(decoding)
-    return replace(record, decodings=tuple(decodings))
+    decodings = {known.way: known for known in record.decodings} | {decoding.way: decoding}
+    return replace(record, decodings=tuple(decodings.values()))

@@ -138,7 +138,7 @@ def test_options_and_arguments_come_in_any_order():
 @pytest.mark.parametrize(
     ("error", "status", "printed"),
     [
-        (KeyboardInterrupt(), 130, ""),
+        (KeyboardInterrupt(), 130, "doctor: stopped"),
         (FileNotFoundError(2, "No such file", "text"), 1, "error: text: No such file\n"),
         (OSError(28, "No space left on device"), 1, "No space left on device: make room"),
         (ModuleNotFoundError(name="ctranslate2.x"), 1, "ctranslate2 is not installed: pip install"),
@@ -151,7 +151,7 @@ def test_a_known_failure_has_one_sentence(error, status, printed, capsys, monkey
     monkeypatch.setattr(DOCTOR, failing)
     assert cli.main(["doctor"]) == status
     errors = capsys.readouterr().err
-    assert printed in errors and errors.count("\n") == bool(printed)
+    assert printed in errors and errors.strip().count("\n") == 0
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError(32, "of a tokenizer"), KeyError("--colour")])

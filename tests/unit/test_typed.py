@@ -60,9 +60,9 @@ def test_every_type(tmp_path):
 
 BAD = {
     "an unknown key": ("layers", "layer", "sizes.base.layer: .*Did you mean 'layers'"),
-    "another type": ("1_000", "many", "sizes.base.layers: 'many': Expected `int`"),
-    "no switch": ("true", "maybe", "sizes.base.shared: 'maybe': Expected `bool`"),
-    "no number": ("28.30", "28.3o", r"numbers\[0\]: '28.3o': Invalid decimal"),
+    "another type": ("1_000", "many", r"sizes\[...\].layers: Expected `int`"),
+    "no switch": ("true", "maybe", r"sizes\[...\].shared: Expected `bool`"),
+    "no number": ("28.30", "28.3o", r"numbers\[0\]: Invalid decimal"),
     "a key twice": ("tiny:", "base:", "'base' occurs twice .*line 5"),
     "a missing key": ("title: two lines\n  are one\n", "", "missing required field `title`"),
     "an empty file": (TEXT, "", "is empty"),
@@ -84,7 +84,7 @@ def test_json_has_types_of_its_own(tmp_path):
     path.write_text(json.dumps({"title": "x", "pair": [1, "a"]}), encoding="utf-8")
     assert read_json(path, File).pair == (1, "a")
     path.write_text(json.dumps({"title": "x", "sizes": {"base": {"layers": "6"}}}))
-    with pytest.raises(UserError, match=r"sizes.base.layers: '6': Expected `int`, got `str`"):
+    with pytest.raises(UserError, match=r"sizes\[...\].layers: Expected `int`, got `str`"):
         read_json(path, File)
     path.write_text('{"title": "x", "pair": [NaN, "a"]}')
     with pytest.raises(UserError, match="not JSON"):
