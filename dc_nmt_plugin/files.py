@@ -258,7 +258,7 @@ for _tag in ("bool", "int", "float", "str", "timestamp", "binary", "value"):
 
 def _converted(path: Path, values: Any, kind: type[T], strict: bool) -> T:
     try:
-        content = msgspec.convert(values, kind, strict=strict)
+        content: Any = msgspec.convert(values, kind, strict=strict)
     except msgspec.ValidationError as error:
         reason, _, place = str(error).partition(" - at `$")
         name = place.strip(".`")
