@@ -16,7 +16,7 @@ from torch import Tensor
 from dc_nmt_plugin.modules.core import attention
 from dc_nmt_plugin.modules.fast import chunked_loss, dropout, packing
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
-from dc_nmt_plugin.tasks.fast import beam_search, fused_adam, onednn_layers
+from dc_nmt_plugin.tasks.fast import beam_search, onednn_layers
 
 
 class Swap(NamedTuple):
@@ -79,7 +79,6 @@ PIECES: dict[str, Callable[[], list[Swap]]] = {
         *everywhere(dropout.add_dropped, plain_add),
     ],
     "chunked_loss": lambda: everywhere(chunked_loss.label_smoothed_loss, plain_loss),
-    "fused_adam": lambda: everywhere(fused_adam.step_fused, lambda optimizer: False),
     # of both
     "onednn": lambda: everywhere(onednn_layers.onednn_layers, lambda parts: nullcontext()),
     # of decoding

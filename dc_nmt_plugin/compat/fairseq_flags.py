@@ -33,10 +33,8 @@ def parse_flags(program: str, words: Sequence[str]) -> Any:
 def _refuse(program: str, parser: Any, message: str) -> NoReturn:
     """Raises one sentence instead of two pages of fairseq's usage."""
     start = "unrecognized arguments: "
-    if not message.startswith(start):
-        raise UsageError(message.removeprefix("argument "))
-    word = message.removeprefix(start).split()[0].partition("=")[0]
-    if not word.startswith("-"):
-        raise UsageError(f"{word}: does not belong to a flag; put arguments without a flag first.")
-    hint = did_you_mean(word, parser._option_string_actions)
-    raise UsageError(f"{word}: {program} has no such flag.{hint}")
+    if message.startswith(start):
+        word = message.removeprefix(start).split()[0].partition("=")[0]
+        hint = did_you_mean(word, parser._option_string_actions)
+        message = f"{word}: {program} has no such flag.{hint}"
+    raise UsageError(message.removeprefix("argument "))

@@ -23,7 +23,6 @@ from .decoding import (
     mask_source_layers,
 )
 from .fast.beam_search import BeamSearchGenerator, RepeatBlocker
-from .fast.fused_adam import step_fused
 from .run_record import RunRecord, of_training
 from .training_flags import contradictions
 
@@ -153,11 +152,6 @@ class JointTranslationTask(FairseqTranslationTask):
     def _inference_with_bleu(self, generator: Any, sample: Any, model: Any) -> Any:
         hypotheses = self.inference_step(generator, [model], sample)
         return validation_bleu(self, hypotheses, sample["target"])
-
-    def optimizer_step(self, optimizer: Any, model: Any, update_num: int) -> None:
-        """Runs fairseq's optimizer step, with Adam in one operation."""
-        if not step_fused(optimizer):
-            super().optimizer_step(optimizer, model, update_num)
 
     def begin_run(self, trainer: Any) -> None:
         """Begins the record of a training run; compat/dictionaries.py calls it."""
