@@ -153,3 +153,7 @@ def _drop_output() -> bool:
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from .parser import Parser, add_forms, form_of, print_json
-from .plain_text import add_plain_text, plain_text_of
+from .parser import Parser, add_forms, add_plain_text, form_of, print_json, values_of
 
 if TYPE_CHECKING:
     from ..evaluation.metrics import Metric
@@ -68,10 +67,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if len(args.systems) < 2:
         raise UsageError(f"{args.systems[0]}: one system alone; give a baseline and another")
     from ..evaluation.metrics import find_metrics
-    from ..evaluation.systems import default_metric, load_systems
+    from ..evaluation.systems import PlainTextOptions, default_metric, load_systems
 
     metric = find_metrics("--metric", args.metric)[0] if args.metric else None
-    systems = load_systems(args.systems, plain_text_of(args, args.reference), args.names)
+    systems = load_systems(args.systems, values_of(PlainTextOptions, args), args.names)
     for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
         print(f"warning: {warning}", file=sys.stderr)
     report = compare(systems, metric or default_metric(systems[0]), args)

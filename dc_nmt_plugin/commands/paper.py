@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, UserError, check_choices
-from ..table import format_table, number_cell
+from ..table import MARKDOWN, TEXT, format_table, number_cell
 from .parser import (
     Parser,
     add_forms,
     add_json,
     add_text,
     existing,
-    form_of,
     number,
     print_json,
 )  # fmt: skip
@@ -58,9 +57,9 @@ def _parser() -> Parser:
         command.add_argument(
             "--seeds", type=_numbers, default=(1,), metavar="LIST", help="random seeds; default: 1"
         )
-    for command in (show, table):
-        add_forms(command, "markdown", "latex")
-    run.set_defaults(json=False, markdown=False, latex=False)
+    add_forms(show, "markdown")
+    add_json(table)
+    run.set_defaults(json=False)
     run.add_argument("--max-update", type=number(1), metavar="N", help="number of updates")
     run.add_argument("--dry-run", action="store_true", help="print the commands alone")
     run.add_argument(
@@ -124,8 +123,8 @@ def _show(args: argparse.Namespace) -> int:
     for row in item.rows:
         cells = [_printed(by_cell.get((row.label, name))) for name in columns]
         rows.append([row.label, *cells])
-    form = form_of(args)
-    print(f"{form.comment}{item.full_name} ({item.place}): {item.title}")
+    form = MARKDOWN if args.markdown else TEXT
+    print(f"{item.full_name} ({item.place}): {item.title}")
     if rows:
         print(f"\n{form.write(['row', *(name or 'value' for name in columns)], rows)}")
     absent = {each.absent for each in item.entries if each.absent and each.value is None}
@@ -137,7 +136,7 @@ def _show(args: argparse.Namespace) -> int:
     if runs:
         notes.append(f"to train all rows with one seed: {size_of(runs)}")
     shown = list(dict.fromkeys(note for note in notes if note))
-    print(f"\n{form.lines(shown)}" if shown else "")
+    print("\n" + "\n".join(shown) if shown else "")
     return 0
 
 
@@ -205,11 +204,9 @@ def _table(args: argparse.Namespace) -> int:
             [{**asdict(cell), "mean": cell.mean, "deviation": cell.deviation} for cell in compared]
         )
     elif compared:
-        form = form_of(args)
-        print(f"{form.comment}{item.full_name}: {item.title}\n")
-        keys = {} if form.comment or args.markdown else {"keys": 2}
-        print(f"{form.write(*_compared(compared), **keys)}\n")
-        print(form.lines(_notes(compared)))
+        print(f"{item.full_name}: {item.title}\n")
+        print(f"{format_table(*_compared(compared), keys=2)}\n")
+        print("\n".join(_notes(compared)))
     elif args.command == "table":
         _print_analyses(item)
     return 0
@@ -242,10 +239,7 @@ def _compared(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
 def _notes(cells: Sequence[Cell]) -> list[str]:
     notes = ["measured: mean over the seeds that are trained to their end and scored"]
     if any(cell.difference is not None for cell in cells):
-        notes.append(
-            "difference: to the baseline, over the seeds that both have; dc-nmt compare and "
-            "results --over-seeds test it"
-        )
+        notes.append("difference: over the seeds that both have; dc-nmt compare tests it")
     # each setting in which runs differ from the published ones, once
     differing = dict.fromkeys(text for cell in cells for text in cell.other_settings)
     of_baseline = dict.fromkeys(text for cell in cells for text in cell.other_settings_against)

@@ -140,14 +140,12 @@ def print_json(facts: Any) -> None:
     print(json.dumps(facts, indent=2, ensure_ascii=ascii_only), flush=True)
 
 
-def add_forms(parser: argparse.ArgumentParser, *forms: str) -> argparse._MutuallyExclusiveGroup:
-    """Adds ``--json`` and other forms of a table, ``latex`` or ``markdown``; returns the group."""
+def add_forms(parser: argparse.ArgumentParser, *forms: str) -> None:
+    """Adds ``--json`` and other forms of a table, ``latex`` or ``markdown``."""
     group = parser.add_mutually_exclusive_group()
     add_json(group)
     for form in forms:
-        name = {"latex": "LaTeX", "markdown": "Markdown"}[form]
-        group.add_argument(f"--{form}", action="store_true", help=f"print {name}")
-    return group
+        group.add_argument(f"--{form}", action="store_true", help="print this form of the table")
 
 
 def form_of(args: argparse.Namespace) -> Form:
@@ -185,6 +183,30 @@ def figure(text: str) -> Path:
     if path.suffix and path.suffix.lower() not in FORMATS:
         raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FORMATS)}")
     return path
+
+
+def add_plain_text(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of plain text of any toolkit, except ``--reference``."""
+    from ..text.languages import language
+    from ..text.tokenizers import TOKENIZERS
+
+    parser.add_argument(
+        "--tokenized-reference", metavar="FILE",
+        help="tokenised like the training text, without BPE; default: --reference by --tokenizer",
+    )  # fmt: skip
+    parser.add_argument("--target-lang", type=language, metavar="LANG", help="a run knows its own")
+    parser.add_argument(
+        "--tokenizer", choices=TOKENIZERS,
+        help="tokeniser of the text before BPE; moses-a splits hyphens to ' @-@ '; default: of the "
+        "first run, or none",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tokenized", action="store_true", help="the plain text is tokenised, without BPE"
+    )
+    parser.add_argument(
+        "--truecased", action="store_true",
+        help="the tokenised text of both sides is: capitalise sentences in the detokenised text",
+    )  # fmt: skip
 
 
 # -- options of recipes ------------------------------------------------------------------------

@@ -12,8 +12,7 @@ from ..evaluation.metrics import METRICS, find_metrics
 from ..runs.finding import is_run
 from ..runs.record import Decoding, Kind, Record
 from ..text.languages import language
-from .parser import Parser, add_forms, form_of, print_json
-from .plain_text import add_plain_text
+from .parser import Parser, add_forms, add_plain_text, form_of, print_json
 
 
 def parser() -> Parser:

@@ -52,16 +52,6 @@ def test_a_flag_has_its_default_and_choices(capsys):
     assert "ampomah2021dual" in text and max(map(len, text.splitlines()[4:])) <= 100
 
 
-@pytest.mark.parametrize(
-    "name", ["transformer_dc", "transformer_cross_agg", "transformer_ctxaware"]
-)
-def test_the_command_and_the_flags_of_the_mechanism_come_first(name, capsys):
-    assert cli.main(["arch-flags", f"{name}_iwslt"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 30 and lines[3].startswith("fairseq-train DATA")
-    assert any("--encoder-embed-dim 256" in line for line in lines)
-
-
 def test_architectures_are_listed_by_family_with_variants_and_sizes(capsys):
     assert cli.main(["arch-flags"]) == 0
     text = capsys.readouterr().out

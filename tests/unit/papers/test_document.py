@@ -121,26 +121,6 @@ def test_printed_differences_are_those_of_the_values():
             assert agrees is ("above 30.58" not in entry.note), entry.cell
 
 
-def test_averages_of_probing_tasks_are_the_printed_ones():
-    sizes = {"Surface": 2, "Syntactic": 3, "Semantic": 5}
-    for name in ("dual-context, Table 4", "thesis, Table 4.8", "thesis, Table 5.5"):
-        item = find_item(name)
-        for column in item.columns:
-            own = [entry for entry in item.entries if entry.column == column]
-            for row, entry in enumerate(own):
-                size = sizes.get(entry.of)
-                if size:
-                    mean = sum(e.value for e in own[row - size : row]) / size
-                    assert abs(mean - entry.value) <= Decimal("0.011"), (name, entry.cell)
-
-
-def test_tables_of_the_paper_and_of_the_thesis_agree():
-    pairs = (("Table 2", "Table 5.3"), ("Table 4", "Table 5.5"), ("Table 5", "Table 5.6"))
-    for paper, thesis in pairs:
-        first, second = find_item(f"dual-context, {paper}"), find_item(f"thesis, {thesis}")
-        assert [e.value for e in first.entries] == [e.value for e in second.entries]
-
-
 def test_items_are_found_by_short_names_and_unknown_ones_get_the_nearest():
     for name in ("thesis, Table 3.4", "thesis, table 3.4", "thesis,Tab. 3.4", "thesis, tab 3.4"):
         assert find_item(name).name == "Table 3.4"

@@ -122,23 +122,3 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_last_command_is_as_published(name):
     assert PUBLISHED[name] in last(name)
-
-
-def test_each_command_is_there_once_and_after_what_it_needs():
-    found = jobs("dual-context, Figure 4", "f = 2", "f = 3", seeds=(1, 2))
-    assert len(set(map(str, found))) == len(found)
-    commands = [job.words[0] for job in found]
-    assert commands == ["prepare", *["train", "evaluate"] * 4, "analyze", "analyze"]
-    for train, evaluate in zip(found[1:9:2], found[2:9:2], strict=True):
-        assert train.words[1:5] == evaluate.words[1:5]
-    assert [str(job.output) for job in found[-2:]] == [f"out/divergence-s{n}.txt" for n in (1, 2)]
-
-
-def test_settings_of_another_paper_and_further_sets_are_asked_for():
-    own = [str(job) for job in jobs("cross-aggregation, Table 2")]
-    assert "dc-nmt prepare wmt17_zh_en --bpe under50" in own
-    assert any("train wmt14_en_de transformer_standard --seed 1 --like cross-agg" in j for j in own)
-    big = [str(job) for job in jobs("context-aware, Table 2", "En⇒De, Transformer-Big")]
-    assert "dc-nmt train wmt14_en_de transformer_standard_big_unshared --seed 1" in big
-    sets = [str(job) for job in jobs("residual-decoder, Table 3", "NMT Baseline")]
-    assert sum("--subset newstest201" in text for text in sets) == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dc_nmt_plugin.flags import tokens_of, typed_flags
-from dc_nmt_plugin.papers.published import differing_settings, published_number, published_scores
+from dc_nmt_plugin.papers.published import differing_settings, published_number
 from dc_nmt_plugin.papers.reader import read_documents
 from dc_nmt_plugin.papers.systems import decoding_of, has_run
 from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_training
@@ -85,12 +85,6 @@ def test_parameters_do_not_depend_on_training():
     found = number("wmt14_en_de", "transformer_dc", metric="params", max_update=5, lr=1)
     assert (str(found.value), found.differs) == ("73.86", "")
     assert found.place == "dual-context, Table 1; Table 5.2 has 73.9"
-
-
-def test_scores_of_a_task_are_one_a_model():
-    (first, *_) = published_scores("iwslt15_vi_en")
-    assert (first.model, first.value) == ("transformer_standard_iwslt_ff512", "29.03")
-    assert first.places == "dual-context, Table 2; thesis, Table 5.3"
 
 
 def test_tokens_are_those_of_all_processes():

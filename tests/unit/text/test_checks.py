@@ -16,7 +16,6 @@ from dc_nmt_plugin.text.checks import (
     form_of,
     in_form,
     is_decomposed,
-    scan,
     scan_lines,
 )
 from dc_nmt_plugin.text.preparation import tokenise
@@ -131,25 +130,6 @@ def test_what_can_be_trained_on_is_named_with_its_number(kind, here, capsys):
         assert seen[0] == 1
 
 
-def test_all_at_once(here, capsys):
-    """One table in both commands, and one sentence."""
-    lines = read(here / "a.en")
-    for number, ((text, _), *_) in enumerate(NAMED.values()):
-        lines[20 + number] = text
-    lines[0:6] = ["\ufeffA house.", "\u200b", "x <pad> y", "\u00ad", "\x01", lines[6]]
-    write(here / "a.en", lines)
-    code, out, err = called(capsys, "check-text", "a.de", "a.en", "t.de", "t.en")
-    assert code == 1 and err.count("\n") == 1
-    for kind in (*NAMED, "nothing visible", "fairseq's symbols"):
-        assert kind in out, kind
-    assert "U+FEFF" in out, "a byte order mark"
-    row = next(line for line in out.splitlines() if "nothing visible" in line)
-    assert row.split("nothing visible")[1].split() == ["3", "2", "U+200B"]
-    words = ["new", "mine", "--train", "a.de", "a.en", "--test", "t.de", "t.en"]
-    code, table, err = called(capsys, *words)
-    assert code == 1 and table.split() == out.split() and not (here / "mine").exists()
-
-
 def test_lines_that_end_in_carriage_returns_alone(here, capsys):
     """600 sentences must not become one line without a word."""
     for name in ("a.de", "a.en"):
@@ -165,15 +145,6 @@ def test_a_table_of_two_columns_is_named(here, capsys):
     languages = ["--source-lang", "de", "--target-lang", "en"]
     code, _, err = called(capsys, "new", "mine", "--train", "pairs.tsv", "pairs.tsv", *languages)
     assert code == 1 and "cut -f1 pairs.tsv" in err and "cut -f2 pairs.tsv" in err
-
-
-def test_lines_are_what_fairseq_takes_for_lines(here):
-    (here / "x").write_bytes(b"a\r\nb\r\n\r")
-    assert scan(here / "x").lines == 2 and scan(here / "x").findings == []
-    (here / "x").write_bytes(b"a\nb")
-    assert scan(here / "x").lines == 2
-    (here / "x").write_bytes(b"a\rb\n")
-    assert [f.kind for f in scan(here / "x").findings] == ["control"]
 
 
 def test_good_text_of_many_scripts_has_no_finding():
@@ -196,11 +167,6 @@ def test_lines_that_are_in_two_sets(here, capsys):
     words = ["new", "mine", "--train", "a.de", "a.en", "--valid", "v.de", "v.en"]
     _, out, _ = called(capsys, *words, "--test", "v.de", "v.en")
     assert "v.en: 20 of 20 lines are also in v.en" in out
-
-
-def test_one_long_line_is_not_the_text(here, capsys):
-    changed(here / "a.de", once("家" * 100_000))
-    assert called(capsys, "new", "mine", "--train", "a.de", "a.en")[0] == 0
 
 
 def test_lower_case_of_turkish(here, capsys):
