@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
             of_size = {flag_name(setting) for size in family.sizes.values() for setting in size}
             size = [f"{flag.name} {flag.here}" for flag in others if flag.name in of_size]
             if size:
-                print("\n" + _filled(f"Size: {', '.join(size)}"))
+                print(_filled(f"Size: {', '.join(size)}"))
             print(f"All flags: dc-nmt arch-flags {found.name} --all")
     return 0
 
