@@ -58,7 +58,6 @@ class Chart:
         title: above the panel
         integers: the horizontal axis counts
         across: bars lie, so that long names of groups stand beside them
-        wide: takes a row below the other panels for itself
         finish: is called with the panel, to add what this chart alone has
     """
 
@@ -70,18 +69,14 @@ class Chart:
     title: str = ""
     integers: bool = False
     across: bool = False
-    wide: bool = False
     finish: Callable[[Any], None] | None = None
 
 
-def new_figure(size: tuple[float, float] = ALONE) -> Any:
+def new_figure() -> Any:
     """Returns an empty figure, without a window and without state of pyplot."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(figsize=ALONE, layout="constrained")
 
 
 def draw_charts(
@@ -99,23 +94,19 @@ def draw_charts(
         columns: panels in a row, at most
         size: inches of a panel; None for the usual ones
     """
-    wide = [chart for chart in charts if chart.wide]
-    narrow = [chart for chart in charts if not chart.wide]
-    columns = max(1, min(columns, len(narrow)))
-    narrow_rows = -(-len(narrow) // columns)
-    rows = narrow_rows + len(wide)
+    from matplotlib.ticker import MaxNLocator
+
+    columns = max(1, min(columns, len(charts)))
+    rows = -(-len(charts) // columns)
     width, height = size or {1: ALONE, 2: OF_TWO}.get(len(charts), PANEL)
     for chart in charts:
         if chart.across:  # a bar needs about an eighth of an inch
             height = max(height, 0.9 + 0.13 * len(chart.groups) * len(chart.bars))
     figure.set_size_inches(width * columns, height * rows)
-    grid = figure.add_gridspec(rows, columns)
-    cells = [grid[number // columns, number % columns] for number in range(len(narrow))]
-    cells += [grid[row, :] for row in range(narrow_rows, rows)]
     line_numbers: dict[str, int] = {}  # which decide how a series looks
     bar_numbers: dict[str, int] = {}
-    for chart, cell in zip([*narrow, *wide], cells, strict=True):
-        axes = figure.add_subplot(cell)
+    for place, chart in enumerate(charts, start=1):
+        axes = figure.add_subplot(rows, columns, place)
         for label, line in chart.lines.items():
             number = line_numbers.setdefault(line.like or label, len(line_numbers))
             _draw_line(axes, label, line, number)
@@ -123,7 +114,13 @@ def draw_charts(
             numbers = [bar_numbers.setdefault(label, len(bar_numbers)) for label in chart.bars]
             _draw_bars(axes, chart, numbers)
         axes.set_title(chart.title, fontsize=9)
-        _finish_axes(axes, chart.x, chart.y, integers=chart.integers)
+        axes.set_xlabel(chart.x)
+        axes.set_ylabel(chart.y)
+        axes.grid(axis="y", alpha=0.3)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+        if chart.integers:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if chart.finish:
             chart.finish(axes)
     _add_legend(figure)
@@ -165,19 +162,6 @@ def _draw_bars(axes: Any, chart: Chart, numbers: Sequence[int]) -> None:
     else:
         axes.set_xticks(groups, chart.groups)
         axes.set_xlim(-room, len(groups) - 1 + room)
-
-
-def _finish_axes(axes: Any, x: str, y: str, *, integers: bool = False) -> None:
-    """Sets axis names (with units), a light grid, and whole numbers for counts."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.grid(axis="y", alpha=0.3)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    if integers:
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def _add_legend(figure: Any) -> None:

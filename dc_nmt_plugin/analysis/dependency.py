@@ -199,7 +199,8 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
         shown = found["sentence"]
         charts.append(
             Chart("piece of the translation", "$D_{y_t}$, nats", bars={"": shown["dependency"]},
-                  groups=shown["pieces"], title=f"{label}: {shown['source']}", wide=True,
+                  groups=shown["pieces"], title=f"{label}: {shown['source']}",
                   finish=lambda axes: axes.tick_params(axis="x", labelrotation=45))
         )  # fmt: skip
-    draw_charts(figure, charts, columns=2, size=(4.5, 2.6))
+    columns = 2 if len(charts) == 2 else 1  # the pieces of a sentence need the width
+    draw_charts(figure, charts, columns=columns, size=(9 / columns, 2.6))

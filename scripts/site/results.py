@@ -171,7 +171,8 @@ def _times(one: float | None, other: float | None) -> str:
 def chart() -> str:
     """An SVG: for each system a dot a seed, the mean, and the interval of the difference."""
     names = [label for label in SYSTEMS if label in rows()]
-    figure = new_figure((9.0, 0.36 * len(names) + 1.0))
+    figure = new_figure()
+    figure.set_size_inches(9.0, 0.36 * len(names) + 1.0)
     panels = figure.subplots(1, len(METRICS), sharey=True)
     for axes, (metric, title) in zip(panels, METRICS.items(), strict=True):
         base = rows()[BASELINE]

@@ -104,8 +104,6 @@ def test_a_listing_or_a_plan_imports_little(line, tmp_path):
         ("score h --reference r --target-lang en --target-lang de", 2, "given twice"),
         ("new x --train a.de a.en --valid b.de b.en --valid c.de c.en", 2, "given twice"),
         ("train multi30k_en_de transformer_dc --seed 1 --seed 2", 2, "given twice"),
-        ("train multi30k_en_de transformer_dc --dropout 0.1 --dropout=0.2", 2, "given twice"),
-        ("evaluate multi30k_en_de transformer_dc --beam 4 --beam 5", 2, "given twice"),
     ],
 )
 def test_a_wrong_command_line_has_one_sentence(

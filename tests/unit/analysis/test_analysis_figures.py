@@ -239,7 +239,7 @@ def test_every_analysis_has_a_figure_here():
 
 def test_files(tmp_path):
     for name in ("a", "again"):
-        figure = new_figure((2, 2))
+        figure = new_figure()
         figure.add_subplot().plot([1, 2], marker="o")
         assert [path.suffix for path in save(figure, tmp_path / name)] == [".png", ".svg"]
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
