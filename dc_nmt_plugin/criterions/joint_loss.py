@@ -171,41 +171,34 @@ class JointLossCriterion(FairseqCriterion):
         def total(key: str) -> Any:
             return sum(log.get(key, 0) for log in logging_outputs)
 
-        sample_size, ntokens = total("sample_size"), total("ntokens")
-        metrics.log_scalar("loss", total("loss") / sample_size / math.log(2), sample_size, round=3)
-        metrics.log_scalar("nll_loss", total("nll_loss") / ntokens / math.log(2), ntokens, round=3)
-        metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["nll_loss"].avg))
-        if total("total"):
-            metrics.log_scalar(
-                "accuracy", 100.0 * total("n_correct") / total("total"), total("total"), round=3
+        def log_bits(key: str, count: Any) -> None:
+            metrics.log_scalar(key, total(key) / count / math.log(2), count, round=3)
+
+        def log_decoder(prefix: str) -> None:
+            """Logs loss, nll, perplexity and accuracy of the main ("") or an auxiliary decoder."""
+            log_bits(f"{prefix}loss", sample_size)
+            log_bits(f"{prefix}nll_loss", ntokens)
+            metrics.log_derived(
+                f"{prefix}ppl", lambda meters: utils.get_perplexity(meters[f"{prefix}nll_loss"].avg)
             )
+            if total("total"):
+                accuracy = 100.0 * total(f"{prefix}n_correct") / total("total")
+                metrics.log_scalar(f"{prefix}accuracy", accuracy, total("total"), round=3)
+
+        sample_size, ntokens = total("sample_size"), total("ntokens")
+        log_decoder("")
         keys = logging_outputs[0] if logging_outputs else {}
         if "main_loss" in keys:
-            main = total("main_loss") / sample_size / math.log(2)
-            metrics.log_scalar("main_loss", main, sample_size, round=3)
+            log_bits("main_loss", sample_size)
         for key in keys:
             if re.fullmatch(r"aux\d+_nll_loss", key):
-                cls._reduce_decoder(key.removesuffix("_nll_loss"), total, sample_size, ntokens)
+                log_decoder(key.removesuffix("nll_loss"))
             elif key.startswith("_") and key.endswith("_sum"):
                 name = key[1:-4]
                 count = utils.item(total(f"_{name}_count"))
                 if count:
                     mean = utils.item(total(f"_{name}_sum")) / count
                     metrics.log_scalar(name, mean, count, round=4)
-
-    @classmethod
-    def _reduce_decoder(cls, name: str, total: Any, sample_size: Any, ntokens: Any) -> None:
-        """Logs loss, nll, perplexity and accuracy of one auxiliary decoder (``aux1`` …)."""
-        loss = total(f"{name}_loss") / sample_size / math.log(2)
-        nll = total(f"{name}_nll_loss") / ntokens / math.log(2)
-        metrics.log_scalar(f"{name}_loss", loss, sample_size, round=3)
-        metrics.log_scalar(f"{name}_nll_loss", nll, ntokens, round=3)
-        metrics.log_derived(
-            f"{name}_ppl", lambda meters: utils.get_perplexity(meters[f"{name}_nll_loss"].avg)
-        )
-        if total("total"):
-            accuracy = 100.0 * total(f"{name}_n_correct") / total("total")
-            metrics.log_scalar(f"{name}_accuracy", accuracy, total("total"), round=3)
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:

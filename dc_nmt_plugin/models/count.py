@@ -31,13 +31,7 @@ def dummy_dictionary(size: int) -> Dictionary:
 
 
 def build(arch: str, settings: Mapping[str, Any], dictionary: Dictionary) -> nn.Module:
-    """Builds the model of an architecture with changed settings on the meta device, without memory.
-
-    Args:
-        arch: name of an architecture
-        settings: replace the architecture's own
-        dictionary: of both languages
-    """
+    """Builds an architecture with changed settings on the meta device, without memory."""
     architecture = architectures()[arch]
     args = argparse.Namespace(**{**architecture.all_settings(), **settings})
     task = argparse.Namespace(source_dictionary=dictionary, target_dictionary=dictionary)

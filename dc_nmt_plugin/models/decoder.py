@@ -56,7 +56,7 @@ class Decoder(FairseqIncrementalDecoder):
 
         Returns:
             logits (R, T, V) or features (R, T, C), and the extra outputs. Beside features these
-            have "output_projection", which the criterion applies: see :func:`in_graph`
+            have "output_projection", slices of its parameters: the criterion applies it
         """
         self.check_use(features_only)
         features, extra = self.extract_features(
@@ -64,7 +64,10 @@ class Decoder(FairseqIncrementalDecoder):
         )
         if not features_only:
             return self.output_layer(features), extra
-        return features, {**extra, "output_projection": in_graph(self.output_projection)}
+        # with find_unused_parameters, DistributedDataParallel takes parameters for unused that the
+        # returned tensors do not depend on, and fails when the loss gives them a gradient
+        in_graph = [parameter[:0] for parameter in self.output_projection.parameters()]
+        return features, {**extra, "output_projection": in_graph}
 
     def check_use(self, features_only: bool) -> None:
         """Refuses a use that would lose something without a word; subclasses have reasons."""
@@ -91,12 +94,3 @@ class Decoder(FairseqIncrementalDecoder):
                 "leave it and --retain-dropout-modules out."
             )
         self.need_attn = need_attn
-
-
-def in_graph(projection: nn.Linear) -> list[Tensor]:
-    """Returns empty slices of the projection's parameters, for the output of a forward pass.
-
-    With ``find_unused_parameters``, DistributedDataParallel treats parameters as unused if the
-    returned tensors do not depend on them. It then fails when the loss gives them a gradient.
-    """
-    return [parameter[:0] for parameter in projection.parameters()]

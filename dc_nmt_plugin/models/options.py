@@ -41,17 +41,8 @@ def flag(
     """
     if one_of:
         text = f"{text}; one of {', '.join(one_of)}"
-    return field(
-        default=default,
-        metadata={
-            "help": text,
-            "negatable": negatable,
-            "one_of": one_of,
-            "refused": refused or {},
-            "at_least": at_least,
-            "below": below,
-        },
-    )
+    valid = {"one_of": one_of, "refused": refused or {}, "at_least": at_least, "below": below}
+    return field(default=default, metadata={"help": text, "negatable": negatable, **valid})
 
 
 def size(default: int, text: str) -> Any:
@@ -65,12 +56,9 @@ def rate(default: float, text: str) -> Any:
 
 
 def value_problem(option: Field[Any], value: Any, name: str) -> str | None:
-    """Returns a sentence on what is wrong with a value of a :func:`flag`; None if it is valid.
+    """Returns a sentence on what is wrong with a value of a :func:`flag`, called `name`; or None.
 
-    Args:
-        option: the field
-        value: to be checked; None is valid everywhere
-        name: what the message calls the field
+    The value None is valid everywhere.
     """
     valid = option.metadata
     lowest, below = valid["at_least"], valid["below"]
@@ -133,6 +121,17 @@ def add_flags(parser: argparse.ArgumentParser, config: type[CheckedConfig]) -> N
                 action="store_false",
                 help=f"switch {name} off, where the architecture has it",
             )
+
+
+class Configured:
+    """Base of models whose flags are the fields of a dataclass, their `config_class`."""
+
+    config_class: type[CheckedConfig]
+
+    @classmethod
+    def add_args(cls, parser: argparse.ArgumentParser) -> None:
+        """Adds the flags."""
+        add_flags(parser, cls.config_class)
 
 
 def defaults(config: type[CheckedConfig]) -> dict[str, Any]:

@@ -93,16 +93,9 @@ def _size(
     layers: int, width: int, ffn: int, heads: int, *, shared: bool = True, **others: Any
 ) -> dict[str, Any]:
     """Returns the settings of both sides; `shared` is for all embeddings."""
-    size: dict[str, Any] = {}
-    for side in ("encoder", "decoder"):
-        size[f"{side}_layers"] = layers
-        size[f"{side}_embed_dim"] = width
-        size[f"{side}_ffn_embed_dim"] = ffn
-        size[f"{side}_attention_heads"] = heads
-    size.update(others)
-    if shared:
-        size["share_all_embeddings"] = True
-    return size
+    of_side = {"layers": layers, "embed_dim": width, "ffn_embed_dim": ffn, "attention_heads": heads}
+    size = {f"{s}_{name}": n for s in ("encoder", "decoder") for name, n in of_side.items()}
+    return {**size, **others, **({"share_all_embeddings": True} if shared else {})}
 
 
 # name of a size → settings; "" is the base size of Vaswani et al. 2017

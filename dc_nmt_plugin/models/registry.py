@@ -13,7 +13,7 @@ from .presets import Architecture, architectures
 from .recurrent import model as recurrent
 from .transformer import model as transformer
 
-MODELS = (transformer, recurrent)  # importing them registers the models
+MODELS = (transformer, recurrent)  # imported to be registered
 
 
 def _register(architecture: Architecture) -> None:

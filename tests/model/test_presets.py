@@ -7,7 +7,7 @@ from fairseq import options
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
-from helpers import build, few, task
+from helpers import build, few, sample, sentences, task
 
 from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.models.count import build as build_on_meta
@@ -116,8 +116,9 @@ def test_several_problems_come_at_once():
 
 
 def test_stock_criterion_with_auxiliary_decoders_is_refused():
+    model = build("transformer_ms_aux").train()
     with pytest.raises(ConfigError, match="--criterion transformer_ms_aux"):
-        build("transformer_ms_aux", criterion="label_smoothed_cross_entropy")
+        model(**sample(sentences([3]), sentences([2]))["net_input"])
 
 
 def test_sharing_needs_a_joint_dictionary():

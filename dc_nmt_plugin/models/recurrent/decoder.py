@@ -16,7 +16,7 @@ from ...modules.readout import Readout
 from ...modules.residual_context import ResidualContext
 from ...modules.state_attention import StateSummary
 from ..decoder import Decoder, DecoderOutput
-from .padding import LeftAligned, left_align
+from .encoder import LeftAligned, left_align
 
 
 class RecurrentDecoder(Decoder):
@@ -115,7 +115,6 @@ class GRUDecoder(RecurrentDecoder):
     def features(
         self, words: Tensor, source: Source | None, state: State | None
     ) -> tuple[Tensor, Tensor | None]:
-        """See :meth:`RecurrentDecoder.features`."""
         assert source is not None
         states, context, attention = self.cell(words, source, state=state)
         states = F.dropout(states, self.dropout, self.training)
@@ -150,7 +149,6 @@ class LSTMDecoder(RecurrentDecoder):
     def features(
         self, words: Tensor, source: Source | None, state: State | None
     ) -> tuple[Tensor, Tensor | None]:
-        """See :meth:`RecurrentDecoder.features`."""
         states = self.lstm(words, state=state)
         if self.readout is None:
             return states, None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import torch
@@ -23,14 +22,14 @@ from ...modules.residual_context import (
     ResidualContext,
 )
 from ...modules.state_attention import StateMemory, StateSummary
-from ..options import add_flags, read_config
+from ..options import Configured, read_config
 from .config import AND_LAST, GRU, LANGUAGE_MODEL, GRUConfig, LanguageModelConfig
 from .decoder import GRUDecoder, LSTMDecoder
 from .encoder import GRUEncoder
 
 
 @register_model(GRU)
-class GRUModel(FairseqEncoderDecoderModel):
+class GRUModel(Configured, FairseqEncoderDecoderModel):
     """dl4mt's attention model with self-attentive residual connections.
 
     Miculicich Werlen et al. 2018, "Self-Attentive Residual Decoder for Neural Machine Translation".
@@ -39,11 +38,6 @@ class GRUModel(FairseqEncoderDecoderModel):
     encoder: GRUEncoder
     decoder: GRUDecoder
     config_class = GRUConfig
-
-    @staticmethod
-    def add_args(parser: argparse.ArgumentParser) -> None:
-        """Adds the flags of :class:`GRUConfig`."""
-        add_flags(parser, GRUConfig)
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> GRUModel:
@@ -65,53 +59,46 @@ class GRUModel(FairseqEncoderDecoderModel):
             dropout=cfg.inner_dropout,
             max_source_positions=cfg.max_source_positions,
         )
-        model = cls(encoder, build_gru_decoder(cfg, target))
+        matrix = build_embedding(target, cfg.embed_dim)
+        memory = summary = None
+        if cfg.readout == "memory-rnn":
+            memory = StateMemory(state_dim=cfg.hidden_dim, embed_dim=cfg.embed_dim)
+        if cfg.readout == "self-attentive-rnn":
+            summary = StateSummary(state_dim=cfg.hidden_dim, attention_dim=cfg.embed_dim)
+        decoder = GRUDecoder(
+            target,
+            matrix,
+            build_output_projection(cfg, len(target), cfg.embed_dim, matrix),
+            cell=ConditionalGRU(
+                embed_dim=cfg.embed_dim,
+                state_dim=cfg.hidden_dim,
+                source_dim=2 * cfg.hidden_dim,
+                attention_dim=cfg.attention_dim or 2 * cfg.hidden_dim,
+                context_dim=cfg.embed_dim,
+                memory=memory,
+            ),
+            residual=build_residual(cfg),
+            summary=summary,
+            readout=Readout(
+                state_dim=cfg.hidden_dim,
+                embed_dim=cfg.embed_dim,
+                summary_dim=None if summary is None else cfg.hidden_dim,
+            ),
+            dropout=cfg.inner_dropout,
+            readout_dropout=cfg.dropout,
+            max_target_positions=cfg.max_target_positions,
+        )
+        model = cls(encoder, decoder)
         finish_weights(model, cfg, target)
         return model
 
 
-def build_gru_decoder(cfg: GRUConfig, dictionary: Dictionary) -> GRUDecoder:
-    matrix = build_embedding(dictionary, cfg.embed_dim)
-    memory = summary = None
-    if cfg.readout == "memory-rnn":
-        memory = StateMemory(state_dim=cfg.hidden_dim, embed_dim=cfg.embed_dim)
-    if cfg.readout == "self-attentive-rnn":
-        summary = StateSummary(state_dim=cfg.hidden_dim, attention_dim=cfg.embed_dim)
-    return GRUDecoder(
-        dictionary,
-        matrix,
-        build_output_projection(cfg, len(dictionary), cfg.embed_dim, matrix),
-        cell=ConditionalGRU(
-            embed_dim=cfg.embed_dim,
-            state_dim=cfg.hidden_dim,
-            source_dim=2 * cfg.hidden_dim,
-            attention_dim=cfg.attention_dim or 2 * cfg.hidden_dim,
-            context_dim=cfg.embed_dim,
-            memory=memory,
-        ),
-        residual=build_residual(cfg),
-        summary=summary,
-        readout=Readout(
-            state_dim=cfg.hidden_dim,
-            embed_dim=cfg.embed_dim,
-            summary_dim=None if summary is None else cfg.hidden_dim,
-        ),
-        dropout=cfg.inner_dropout,
-        readout_dropout=cfg.dropout,
-        max_target_positions=cfg.max_target_positions,
-    )
-
-
 @register_model(LANGUAGE_MODEL)
-class LSTMLanguageModel(FairseqLanguageModel):
+class LSTMLanguageModel(Configured, FairseqLanguageModel):
     """LSTM language model with the same connections (Miculicich Werlen et al. 2018, 7.3)."""
 
     decoder: LSTMDecoder
-
-    @staticmethod
-    def add_args(parser: argparse.ArgumentParser) -> None:
-        """Adds the flags of :class:`LanguageModelConfig`."""
-        add_flags(parser, LanguageModelConfig)
+    config_class = LanguageModelConfig
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> LSTMLanguageModel:

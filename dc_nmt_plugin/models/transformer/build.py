@@ -30,9 +30,8 @@ from ...modules.multi_layer_attention import MultiLayerAttention
 from .axes import AGGREGATIONS, MULTI_LAYER
 from .config import TransformerConfig
 from .decoder import TransformerDecoder
-from .embedding import TokenEmbedding
 from .encoder import TransformerEncoder
-from .layers import BaseBlock, DecoderLayer, EncoderLayer, LayerStack
+from .layers import BaseBlock, DecoderLayer, EncoderLayer, LayerStack, TokenEmbedding
 from .specification import LayerKind
 
 # axis A: a kind of self-attention → its class
@@ -147,12 +146,7 @@ def check_hooks(kind: str, attention: type) -> None:
 
 
 def source_attention(cfg: TransformerConfig, *, single: bool) -> nn.Module:
-    """Builds the encoder-decoder attention of one decoder layer.
-
-    Args:
-        cfg: the settings
-        single: attend to one source layer whatever --source-features says
-    """
+    """Builds the attention of one decoder layer to the source, or to a `single` layer of it."""
     options: dict[str, Any] = {
         "embed_dim": cfg.decoder_embed_dim,
         "source_dim": cfg.encoder_embed_dim,

@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import ConfigError
 from ...flags import flag_name
 from ...modules.choices import CONTEXTS, GATES, HEAD_WEIGHTS, INITS, MIXED, ROUTINGS
-from ..options import CheckedConfig, flag, rate, size
+from ..options import CheckedConfig, flag, rate, read_config, size
 from .axes import (
     ACTIVATIONS,
     AGGREGATIONS,
@@ -185,13 +185,8 @@ class TransformerConfig(CheckedConfig):
     @property
     def of_base(self) -> Base:
         """Returns the base block: that of --base, with what flags change."""
-        base = BASES[self.base]
-        return Base(
-            norm=self.norm or base.norm,
-            pre_norm=base.pre_norm,
-            activation_fn=self.activation_fn or base.activation_fn,
-            positions=self.positions or base.positions,
-        )
+        flags = {name: getattr(self, name) for name in ("norm", "activation_fn", "positions")}
+        return BASES[self.base]._replace(**{name: value for name, value in flags.items() if value})
 
     def pre_norm(self, side: str) -> bool:
         """Returns whether the norms of `side` stand before the sublayers."""
@@ -304,12 +299,17 @@ class TransformerConfig(CheckedConfig):
             yield "--aux-fusion: there is nothing to fuse without --aux-layers."
 
 
-def idle_settings(cfg: TransformerConfig) -> dict[str, str]:
-    """Returns the settings that have no effect in the model of a valid configuration.
+def idle_settings(flags: Any) -> dict[str, str]:
+    """Returns the settings that have no effect in the model that flags describe.
 
     Returns:
-        setting → what it is for, and what to do
+        setting → what it is for, and what to do; nothing for contradictory flags
     """
+    cfg = read_config(flags, TransformerConfig)
+    try:
+        cfg.check()
+    except ConfigError:  # building the model refuses them
+        return {}
     kinds = {layer.kind for side in SIDES for layer in cfg.layers_of(side)}
     idle = {}
     for kind, options in SELF_ATTENTION_KINDS.items():

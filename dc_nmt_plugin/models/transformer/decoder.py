@@ -17,8 +17,7 @@ from ...modules.core.source import Source
 from ...modules.core.state import State
 from ...modules.fast.packing import real_rows, worth_packing
 from ..decoder import Decoder, DecoderOutput
-from .embedding import TokenEmbedding
-from .layers import LayerStack
+from .layers import LayerStack, TokenEmbedding
 
 
 class TransformerDecoder(Decoder):

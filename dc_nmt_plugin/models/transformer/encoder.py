@@ -14,8 +14,7 @@ from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
 from ...modules.core.source import Source
 from ...modules.fast.packing import real_rows, worth_packing
-from .embedding import TokenEmbedding
-from .layers import LayerStack
+from .layers import LayerStack, TokenEmbedding
 
 
 class TransformerEncoder(FairseqEncoder):

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Mapping
 from typing import Any
 
-from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoderDecoderModel, register_model
 
 from ...errors import ConfigError
-from ..options import add_flags, read_config
+from ..options import Configured, read_config
 from .build import build_decoder, build_encoder, token_matrix
 from .config import MODEL_NAME, TransformerConfig, idle_settings
 from .decoder import TransformerDecoder
 from .encoder import TransformerEncoder
 from .stock import is_stock, stock_to_plugin
 
-_STOCK_CRITERIONS = ("cross_entropy", "label_smoothed_cross_entropy")
-
 
 @register_model(MODEL_NAME)
-class TransformerModel(FairseqEncoderDecoderModel):
+class TransformerModel(Configured, FairseqEncoderDecoderModel):
     """A Transformer on four axes: self-attention, source features, auxiliary decoders, base."""
 
     encoder: TransformerEncoder
     decoder: TransformerDecoder
     aux_weight: float = 1.0  # γ of the joint loss
     config_class = TransformerConfig
-
-    @staticmethod
-    def add_args(parser: argparse.ArgumentParser) -> None:
-        """Adds the flags of :class:`TransformerConfig`."""
-        add_flags(parser, TransformerConfig)
+    idle_settings = staticmethod(idle_settings)
 
     @classmethod
     def build_model(cls, args: Any, task: Any) -> TransformerModel:
@@ -42,64 +33,37 @@ class TransformerModel(FairseqEncoderDecoderModel):
             task: gives source and target dictionary
 
         Raises:
-            ConfigError: the flags contradict each other
+            ConfigError: the flags contradict each other, or embeddings are to be shared between
+                different dictionaries
         """
         cfg = read_config(args, TransformerConfig)
         cfg.check()
-        criterion = getattr(args, "criterion", None)
-        if cfg.auxiliary_layers and criterion in _STOCK_CRITERIONS:
+        source, target = task.source_dictionary, task.target_dictionary
+        if cfg.share_all_embeddings and source != target:
             raise ConfigError(
-                f"--criterion: {criterion} ignores the auxiliary decoders of --aux-layers "
-                f"{cfg.aux_layers}; use --criterion transformer_ms_aux or "
-                "joint_label_smoothed_cross_entropy."
+                "--share-all-embeddings: source and target dictionary differ "
+                f"({len(source)} and {len(target)} types); binarise the data with "
+                "fairseq-preprocess --joined-dictionary, or give --no-share-all-embeddings."
             )
-        return build(cfg, task.source_dictionary, task.target_dictionary)
-
-    @staticmethod
-    def idle_settings(flags: Mapping[str, Any]) -> dict[str, str]:
-        """Returns the settings that have no effect in the described model.
-
-        Returns:
-            setting → what it is for, and what to do; nothing for contradictory flags, which
-            :meth:`build_model` refuses
-        """
-        cfg = read_config(flags, TransformerConfig)
-        try:
-            cfg.check()
-        except ConfigError:
-            return {}
-        return idle_settings(cfg)
+        if cfg.share_all_embeddings and cfg.decoder_embed_path not in (
+            None,
+            cfg.encoder_embed_path,
+        ):
+            raise ConfigError(
+                "--decoder-embed-path: all embeddings are shared, and start from those of "
+                "--encoder-embed-path; give the file there."
+            )
+        matrix = token_matrix(source, cfg.encoder_embed_dim, cfg.encoder_embed_path)
+        target_matrix = matrix
+        if not cfg.share_all_embeddings:
+            target_matrix = token_matrix(target, cfg.decoder_embed_dim, cfg.decoder_embed_path)
+        encoder = build_encoder(cfg, source, matrix)
+        model = cls(encoder, build_decoder(cfg, target, target_matrix))
+        model.aux_weight = cfg.aux_weight
+        return model
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
         """Accepts checkpoints of fairseq's own ``transformer`` as a start."""
         if is_stock(state_dict):
             stock_to_plugin(state_dict)
         super().upgrade_state_dict_named(state_dict, name)
-
-
-def build(cfg: TransformerConfig, source: Dictionary, target: Dictionary) -> TransformerModel:
-    """Builds a model for checked settings and two dictionaries.
-
-    Raises:
-        ConfigError: embeddings are to be shared between different dictionaries, or start from
-            different files
-    """
-    if cfg.share_all_embeddings and source != target:
-        raise ConfigError(
-            "--share-all-embeddings: source and target dictionary differ "
-            f"({len(source)} and {len(target)} types); binarise the data with "
-            "fairseq-preprocess --joined-dictionary, or give --no-share-all-embeddings."
-        )
-    if cfg.share_all_embeddings and cfg.decoder_embed_path not in (None, cfg.encoder_embed_path):
-        raise ConfigError(
-            "--decoder-embed-path: all embeddings are shared, and start from those of "
-            "--encoder-embed-path; give the file there."
-        )
-    matrix = token_matrix(source, cfg.encoder_embed_dim, cfg.encoder_embed_path)
-    target_matrix = matrix
-    if not cfg.share_all_embeddings:
-        target_matrix = token_matrix(target, cfg.decoder_embed_dim, cfg.decoder_embed_path)
-    encoder = build_encoder(cfg, source, matrix)
-    model = TransformerModel(encoder, build_decoder(cfg, target, target_matrix))
-    model.aux_weight = cfg.aux_weight
-    return model
