@@ -103,9 +103,12 @@ class Search(BeamSearchGenerator):
         return [left.index(number) for number in ending]
 
 
+RECURRENT = [
+    each for each in MODELS if each[1] in ("memory-rnn", "self-attentive-rnn", "mean-last")
+]
 CASES = {
     **{" ".join(each): partial(transformer, each, dropout=0.1) for each in VALUES},
-    **{" ".join(each): partial(recurrent, *each) for each in MODELS},
+    **{" ".join(each): partial(recurrent, *each) for each in RECURRENT},
 }
 
 

@@ -11,7 +11,7 @@ from systems import generation, training
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis.curves import read_curves
-from dc_nmt_plugin.runs.record import read_record, run_folder
+from dc_nmt_plugin.runs.record import read_record
 
 ARCH = "transformer_dc"
 
@@ -73,10 +73,3 @@ def test_all_commands_take_it(plain, corpus, tmp_path, capfd):
     (tmp_path / "codes").write_text("#version: 0.2\nb a\n")
     pieces = translated(folder, "--bpe-codes", tmp_path / "codes")
     assert len(pieces.splitlines()) == 1
-
-
-def test_the_folder_of_a_run_is_that_of_its_checkpoints(tmp_path):
-    assert run_folder(tmp_path / "run/checkpoints") == tmp_path / "run"
-    assert run_folder(tmp_path / "run") == tmp_path / "run"
-    here = type(tmp_path)("checkpoints")
-    assert run_folder(here) == here

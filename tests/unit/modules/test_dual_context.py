@@ -114,19 +114,6 @@ def test_divergence():
     assert float(attention_divergence(alphas[0], alphas[0])[0]) == pytest.approx(0, abs=1e-6)
 
 
-def test_kernel_zero_is_refused():
-    with pytest.raises(ValueError, match="kernel 0"):
-        module(kernel=0)
-
-
-def test_parameters():
-    # W^r f·d × 2d and b^r, six d×d projections without W_o, W_z 2d×d, biases, one norm
-    for f in (1, 2, 5):
-        count = sum(p.numel() for p in module(f).parameters())
-        d = WIDTH
-        assert count == 2 * f * d * d + 2 * d + 6 * (d * d + d) + 2 * d * d + d + 2 * d
-
-
 def test_an_equal_step_of_every_weight_moves_the_output_as_in_standard_attention():
     # equal contexts, as at the start of training, and a step like Adam's
     context = torch.randn(7, WIDTH, dtype=torch.float64)

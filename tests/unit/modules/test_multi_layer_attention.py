@@ -7,7 +7,6 @@ import torch
 from reference.multi_layer_attention import multi_layer_attention
 from reference.parameters import randomise
 
-from dc_nmt_plugin.modules.core.attention import SourceAttention
 from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.source import Source
@@ -115,20 +114,6 @@ def test_records_weights(form):
 
 
 @forms
-def test_one_layer_equals_plain_attention(form):
-    module, features, x = build(form, 1), sentences(2, 1), normal(2, 3, WIDTH)
-    plain = SourceAttention(embed_dim=WIDTH, source_dim=SOURCE_WIDTH, num_heads=HEADS).double()
-    plain.load_state_dict(
-        {name.replace("kv_projs.0", "kv_proj"): w for name, w in module.state_dict().items()}
-    )
-    padding = torch.tensor([[True] + 4 * [False], 5 * [False]])
-    source = Source(features, padding)
-    torch.testing.assert_close(
-        module(x, Flow(source=source)), plain(x, Flow(source=source)), rtol=0, atol=1e-12
-    )
-
-
-@forms
 def test_beams_and_reorders_equal_one_row_each(form):
     """Cached keys and values follow the hypotheses through every kind of reorder."""
     module = build(form)
@@ -155,21 +140,3 @@ def test_beams_and_reorders_equal_one_row_each(form):
             output = module(x, Flow(source=source, state=kept))
             torch.testing.assert_close(output, wanted, rtol=0, atol=1e-12)
         assert len(source.cache) == 1
-
-
-@forms
-def test_source_is_projected_once_when_decoding(form):
-    module, features = build(form), sentences()
-    source, calls = Source(features, None), []
-    for linear in module.kv_projs:
-        linear.register_forward_hook(lambda *_: calls.append(1))
-    for _ in range(3):
-        module(normal(2, 1, WIDTH), Flow(source=source, state={}))
-    assert len(calls) == LAYERS
-    assert all(t.is_contiguous() and len(t) == 2 for t in source.cache[id(module)])
-
-
-@forms
-def test_wrong_number_of_features_is_refused(form):
-    with pytest.raises(ValueError, match="zip"):
-        build(form)(normal(2, 1, WIDTH), Flow(source=Source(sentences(2, LAYERS - 1), None)))

@@ -130,17 +130,6 @@ def test_every_attention_of_a_kind_sees_them(kind, positions):
         assert not torch.allclose(weights, found[1][name], atol=1e-4), name
 
 
-def test_positions_in_decoding_need_the_prefix():
-    module = build("standard", "rotary")
-    with pytest.raises(ValueError, match="counted by the prefix's tokens"):
-        run(module, inputs(1), SequenceMask(causal=True), state={})
-
-
-def test_an_odd_head_cannot_be_turned():
-    with pytest.raises(ValueError, match="head_dim 3 is odd"):
-        RotaryPositions(head_dim=3)
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision(dtype):
     x = torch.randn(1, 1, 2000, HEAD)

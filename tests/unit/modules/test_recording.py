@@ -22,15 +22,6 @@ def test_an_inner_recording_takes_nothing_from_the_outer_one():
     assert not any(module.wants("gates") for module in net)
 
 
-def test_the_last_forward_pass_wins_in_either():
-    module = Module()
-    with recording(module) as outer:
-        module()
-        with recording(module, ["gates"]) as inner:
-            pass
-    assert set(outer[""]) == {"weights", "gates"} and inner == {"": {}}
-
-
 def test_reducing_keeps_the_tensors_of_no_module():
     net, seen = torch.nn.ModuleList([Module() for _ in range(3)]), []
     net[0].place, net[2].place = Place("encoder", 1, "self"), Place("aux1", 1, "self")

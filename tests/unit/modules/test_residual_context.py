@@ -8,13 +8,12 @@ from torch import nn
 
 from dc_nmt_plugin.modules.core import additive_attention
 from dc_nmt_plugin.modules.core.recording import Recorded, recording
-from dc_nmt_plugin.modules.diagnostics import Batch, previous_word_totals, previous_word_weights
+from dc_nmt_plugin.modules.diagnostics import Batch, previous_word_totals
 from dc_nmt_plugin.modules.readout import Readout
 from dc_nmt_plugin.modules.residual_context import (
     ContentResidual,
     ContentScopeResidual,
     MeanResidual,
-    ResidualContext,
 )
 from dc_nmt_plugin.modules.state_attention import StateSummary
 
@@ -85,11 +84,6 @@ def test_equals_the_equations_forward_and_backward(kind, chunk, length, monkeypa
     wanted = torch.autograd.grad(expected, inputs, cotangent, allow_unused=True)
     for gradient, other in zip(gradients, wanted, strict=True):  # None where there is none
         torch.testing.assert_close(gradient, other, atol=1e-10, rtol=0)
-
-
-def test_baseline_sees_the_last_word():
-    words, states = sequences()
-    assert ResidualContext()(words, states) is words
 
 
 @pytest.mark.parametrize("summary_dim", [None, D])
@@ -178,13 +172,3 @@ def test_diagnostics_by_hand():
     log2 = torch.tensor(2.0, dtype=torch.float64).log()
     torch.testing.assert_close(entropy, log2 + 1.5 * log2)
     assert totals[("previous_last",)][0].item() == pytest.approx(1 + 0.5 + 0.5 + 1)
-
-
-def test_diagnostics_find_the_recorded_weights():
-    module = build("content")
-    words, states = sequences()
-    with recording(module) as records:
-        module(words, states)
-    found = previous_word_weights({"encoder": {}, **records})
-    torch.testing.assert_close(found.sum(dim=-1), torch.ones_like(found[..., 0]))
-    assert previous_word_weights({"encoder": {}}) is None
