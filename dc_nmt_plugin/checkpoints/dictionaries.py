@@ -14,21 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, UserError
-from .loading import load_checkpoint, setting
+from .loading import load_checkpoint, setting, task_settings
 
 # in a checkpoint's extra_state; fairseq's loader ignores keys that it does not know
 KEY = "dictionaries"
 LANGUAGES = "languages"  # source and target, which fairseq may read from names of files
-_SIDES = {"source": "encoder", "target": "decoder"}
-_EMBEDDINGS = ("embed_tokens.weight", "embedding.tokens.weight")  # fairseq's, this plugin's
 
 
 def record_of_text(task: Any) -> dict[str, Any]:
     """Returns what a checkpoint's extra_state says about the text of fairseq's `task`.
 
     Returns:
-        side (or language of a multilingual task) → digest of the dictionary's words, and the
-        languages
+        side → digest of the dictionary's words, and the languages
     """
     digests = {side: _digest(dictionary) for side, dictionary in _by_side(task).items()}
     return {KEY: digests, LANGUAGES: _languages_in(task)}
@@ -42,7 +39,8 @@ def saved_dictionaries(state: Mapping[str, Any]) -> dict[str, str]:
 def check_text(path: str, task: Any, *, direction: bool = True) -> None:
     """Refuses a checkpoint whose dictionaries or direction are not those of the task.
 
-    Of a checkpoint without digests (stock fairseq's, or an old one) only the sizes are compared.
+    Of a checkpoint without digests (stock fairseq's), only the direction is compared; torch refuses
+    a dictionary of another size.
 
     Args:
         path: of the checkpoint
@@ -55,23 +53,17 @@ def check_text(path: str, task: Any, *, direction: bool = True) -> None:
     dictionaries = _by_side(task)
     if not dictionaries:
         return
-    state, config = load_checkpoint(path, mmap=True), _config_of(task)
+    state = load_checkpoint(path, mmap=True)
     here, there = _languages_in(task), _languages_of_training(state)
     if direction and None not in there and there[0] != there[1] and here == there[::-1]:
         raise UserError(
             f"{path}: was trained from {there[0]} to {there[1]}, and --source-lang {here[0]} "
             f"--target-lang {here[1]} is the other direction."
         )
-    data = str(setting(config, "data") or "this data").split(os.pathsep)[0]
     digests = saved_dictionaries(state)
     for side, dictionary in dictionaries.items():
-        rows = _rows(state, side)
-        if rows not in (None, len(dictionary)):
-            raise UserError(
-                f"{data}: its {side} dictionary has {len(dictionary):,} types, and "
-                f"{path} was trained with {rows:,}: give the data that it was trained on."
-            )
         if side in digests and digests[side] != _digest(dictionary):
+            data = str(setting(_config_of(task), "data") or "this data").split(os.pathsep)[0]
             raise UserError(
                 f"{data}: its {side} dictionary has other words, or another order, than the one "
                 f"that {path} was trained with: the same numbers would be other words. Give the "
@@ -144,22 +136,20 @@ def _languages_of_training(state: Mapping[str, Any]) -> list[str | None]:
     recorded = (state.get("extra_state") or {}).get(LANGUAGES)
     if recorded:
         return list(recorded)
-    config = setting(state["cfg"], "task") if state.get("cfg") else state.get("args")
-    folder = str(setting(config, "data") or "").split(os.pathsep)[0]
-    languages = [setting(config, "source_lang"), setting(config, "target_lang")]
+    config = task_settings(state)
+    folder = str(config.get("data") or "").split(os.pathsep)[0]
+    languages = [config.get("source_lang"), config.get("target_lang")]
     if None in languages and os.path.isdir(folder):
         languages = list(infer_language_pair(folder))
     return languages
 
 
 def _by_side(task: Any) -> dict[str, Any]:
-    dictionaries = getattr(task, "dicts", None)
-    if not isinstance(dictionaries, Mapping):  # no multilingual task
-        dictionaries = {}
-        for side in _SIDES:
-            with contextlib.suppress(NotImplementedError):
-                dictionaries[side] = getattr(task, f"{side}_dictionary", None)
-    return {str(side): each for side, each in dictionaries.items() if hasattr(each, "symbols")}
+    dictionaries = {}
+    for side in ("source", "target"):
+        with contextlib.suppress(NotImplementedError):
+            dictionaries[side] = getattr(task, f"{side}_dictionary", None)
+    return {side: each for side, each in dictionaries.items() if hasattr(each, "symbols")}
 
 
 def _digest(dictionary: Any) -> str:
@@ -170,12 +160,3 @@ def _digest(dictionary: Any) -> str:
 def _words(path: str) -> list[str]:
     with open(path, encoding="utf-8", newline="\n") as lines:
         return [line.rstrip().rpartition(" ")[0] for line in lines]
-
-
-def _rows(state: Mapping[str, Any], side: str) -> int | None:
-    """Returns the rows of a side's embedding matrix; None if it has another name."""
-    for embedding in _EMBEDDINGS:
-        name = f"{_SIDES.get(side)}.{embedding}"
-        if name in state["model"]:
-            return len(state["model"][name])
-    return None

@@ -21,20 +21,11 @@ _ABSENT = (
     *("encoder_learned_pos", "decoder_learned_pos", "no_token_positional_embeddings"),
     *("adaptive_softmax_cutoff", "cross_self_attention", "no_cross_attention"),
 )
-# FSMT's setting → fairseq's
-_SETTINGS = {
-    "d_model": "encoder_embed_dim",
-    "encoder_layers": "encoder_layers",
-    "decoder_layers": "decoder_layers",
-    "encoder_ffn_dim": "encoder_ffn_embed_dim",
-    "decoder_ffn_dim": "decoder_ffn_embed_dim",
-    "encoder_attention_heads": "encoder_attention_heads",
-    "decoder_attention_heads": "decoder_attention_heads",
-    "dropout": "dropout",
-    "attention_dropout": "attention_dropout",
-    "activation_dropout": "activation_dropout",
-    "activation_function": "activation_fn",
-}
+# settings of the same name in both
+_SHARED = (
+    *("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"),
+    *("dropout", "attention_dropout", "activation_dropout"),
+)
 
 
 def to_hugging_face(
@@ -80,7 +71,11 @@ def to_hugging_face(
         tgt_vocab_size=len(target),
         scale_embedding=not settings.get("no_scale_embedding"),
         tie_word_embeddings=bool(settings.get("share_all_embeddings")),
-        **{fsmt: settings[fairseq] for fsmt, fairseq in _SETTINGS.items()},
+        d_model=settings["encoder_embed_dim"],
+        encoder_ffn_dim=settings["encoder_ffn_embed_dim"],
+        decoder_ffn_dim=settings["decoder_ffn_embed_dim"],
+        activation_function=settings["activation_fn"],
+        **{name: settings[name] for name in _SHARED},
     )
     model = FSMTForConditionalGeneration(config)
     weights = {

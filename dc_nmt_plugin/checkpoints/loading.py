@@ -143,9 +143,8 @@ def updates_of(path: str) -> int | None:
     return history[-1].get("num_updates")
 
 
-def task_settings(path: str) -> dict[str, Any]:
-    """Returns fairseq's settings of a checkpoint's task; the name is ``_name``."""
-    state = load_checkpoint(path, mmap=True)
+def task_settings(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns fairseq's settings of the task in a checkpoint's content; the name is ``_name``."""
     if state.get("cfg") is not None:
         task = state["cfg"].get("task") or {}
         return dict(task) if hasattr(task, "keys") else dict(vars(task))

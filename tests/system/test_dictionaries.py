@@ -6,7 +6,6 @@ import os
 import shutil
 
 import pytest
-import torch
 from commands import assert_explained, run
 from fairseq.models.transformer import TransformerModel
 from systems import SOURCE, TARGET, generation, training
@@ -55,19 +54,6 @@ def test_decoding(corpus, other, save, tmp_path):
     said = [other, "target dictionary", last]
     assert_explained(generate(tmp_path, other, last), *said)
     assert_explained(run(tmp_path, "validate", other, "--path", last, *VALIDATE), *said)
-
-
-def test_another_size(corpus, save, tmp_path):
-    smaller = tmp_path / "smaller"
-    shutil.copytree(corpus, smaller)
-    with open(smaller / f"dict.{TARGET}.txt", "a", encoding="utf-8") as words:
-        words.write("another 1\n")
-    state = torch.load(save / "checkpoint_last.pt", weights_only=True)
-    state["extra_state"].pop("dictionaries", None)
-    del state["cfg"]["task"]["data"]
-    torch.save(state, tmp_path / "stock.pt")
-    for path in (save / "checkpoint_last.pt", tmp_path / "stock.pt"):
-        assert_explained(generate(tmp_path, smaller, path), smaller, "target dictionary", path)
 
 
 def test_an_ensemble_of_two_dictionaries(corpus, other, save, tmp_path):
