@@ -10,7 +10,7 @@ from ..errors import UsageError
 from ..evaluation.metrics import METRICS, Metric
 from ..text.languages import language
 from ..text.lines import read_lines
-from ..text.tokenizers import untokenize
+from ..text.tokenizers import detokenize
 from .subject import Subject
 
 
@@ -65,7 +65,7 @@ class TextScore:
         lines = [hypotheses[number] for number in sorted(hypotheses)]
         if not self._raw:
             return lines
-        return untokenize(lines, self._tokenizer, self.lang, self._truecased)
+        return detokenize(lines, self._tokenizer, self.lang, self._truecased)
 
     def references(self, hypotheses: dict[int, str]) -> list[list[str]]:
         """Returns the lines of the same sentences for each reference."""

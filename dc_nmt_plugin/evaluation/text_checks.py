@@ -66,7 +66,7 @@ def check_raw(path: str, lines: Sequence[str]) -> None:
     sign = tokenized_sign(lines)
     if sign:
         raise UserError(
-            f"{path}: looks tokenised ({sign.text}), where raw text is expected: give it as "
+            f"{path}: looks tokenised ({sign[2]}), where raw text is expected: give it as "
             "--tokenized-reference, without --reference"
         )
 

@@ -10,7 +10,7 @@ from ..runs.record import Kind, Score
 from ..text.checks import tokenized_sign, untokenized_sign
 from ..text.languages import is_spaceless
 from ..text.lines import read_lines
-from ..text.tokenizers import MOSES, TOKENIZERS, tokenize, untokenize
+from ..text.tokenizers import MOSES, TOKENIZERS, detokenize, tokenize
 from .generated import check_targets, read_generated
 from .metrics import Metric
 from .text_checks import (
@@ -152,7 +152,7 @@ def load_texts(files: TextFiles) -> Texts:
         if sign := tokenized_sign(raw.hypotheses):
             warnings.append(
                 f"{files.hypotheses}: hypotheses that should be detokenised look tokenised "
-                f"({sign.text}): scores of detokenised text are wrong if they are; "
+                f"({sign[2]}): scores of detokenised text are wrong if they are; "
                 "see --tokenizer, and --tokenized for plain text"
             )
     if tokenized_reference and not as_it_is and (text := untokenized_sign(tokenized_reference)):
@@ -179,12 +179,12 @@ def _raw_sides(
     steps += [f"{files.tokenizer} undone"] if files.tokenizer != "none" else []
     how = how_reference = "as given"
     if files.kind != "raw":
-        lines = untokenize(lines, files.tokenizer, files.target_lang, files.truecased)
+        lines = detokenize(lines, files.tokenizer, files.target_lang, files.truecased)
         joined = ["BPE joined"] if files.kind == "generated" else []
         unchanged = ["as translated"] if files.tokenizer == "none" else []
         how = ", ".join([*joined, *steps, *unchanged])
     if reference is None:
-        reference = untokenize(tokenized, files.tokenizer, files.target_lang, files.truecased)
+        reference = detokenize(tokenized, files.tokenizer, files.target_lang, files.truecased)
         unchanged = ["as given, tokenised"] if files.tokenizer == "none" else []
         how_reference = ", ".join([*steps, *unchanged])
     return Sides(lines, reference, f"hypotheses {how}; reference {how_reference}")

@@ -23,7 +23,7 @@ from ..text import TextSettings
 from ..text.checks import Form, escape_symbols, form_of, in_form, is_visible
 from ..text.lines import remove_bpe, with_plain_ends
 from ..text.preparation import load_truecaser, tokenise
-from ..text.tokenizers import tokenize, untokenize
+from ..text.tokenizers import detokenize, tokenize
 
 _OWN_FLAGS = (
     *("--path", "--task", "--user-dir", "--source-lang", "--target-lang", "--gen-subset"),
@@ -194,7 +194,7 @@ class RunText:
     def raw(self, pieces: Sequence[str]) -> list[str]:
         """Converts model output to plain text, line by line."""
         words = [remove_bpe(with_plain_ends(line)) for line in pieces]
-        return untokenize(words, self.tokenizer, self.target, self.truecased)
+        return detokenize(words, self.tokenizer, self.target, self.truecased)
 
 
 def text_of(

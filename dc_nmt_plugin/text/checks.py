@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from unicodedata import is_normalized, normalize
 
 import numpy as np
@@ -142,17 +142,12 @@ class Scan:
     composed: int  # lines with letters in Unicode's form NFC
 
 
-def scan(path: Path | str) -> Scan:
-    """Scans a file, plain or gzipped.
+def scan_lines(name: object, lines: Iterable[str]) -> Scan:
+    """Scans the lines of a text, without their ends.
 
     Raises:
-        UserError: the file cannot be read, is empty or not UTF-8, or has lines that end in CR alone
+        UserError: most lines end in CR alone
     """
-    return scan_lines(path, stream_lines(path))
-
-
-def scan_lines(name: object, lines: Iterable[str]) -> Scan:
-    """Scans the lines of a text, without their ends; see :func:`scan`."""
     rest = iter(lines)
     head = list(islice(rest, HEAD))
     texts: list[int] = []
@@ -209,9 +204,10 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
         the scans of each group's files, and all findings
 
     Raises:
-        UserError: see :func:`scan`; or the files of a pair have different numbers of lines
+        UserError: a file cannot be read, is empty or not UTF-8, or has lines that end in CR
+            alone; or the files of a pair have different numbers of lines
     """
-    scans = [[scan(path) for path in group] for group in groups]
+    scans = [[scan_lines(path, stream_lines(path)) for path in group] for group in groups]
     for first, *others in scans:
         for other in others:
             if first.lines != other.lines:
@@ -288,39 +284,37 @@ _FREE_STOP = re.compile(r"(?:^| )[.,](?: |$)")  # not ? ! : ; which French sets 
 _STOP = re.compile(r"[.,](?: |$)")
 
 
-class Sign(NamedTuple):
-    """Holds the evidence that a text is tokenised."""
+def tokenized_sign(lines: Sequence[str]) -> tuple[int, int, str] | None:
+    """Returns the evidence that lines are tokenised: their number, the first one, and its words.
 
-    lines: int
-    first: int
-    text: str
-
-
-def tokenized_sign(lines: Sequence[str]) -> Sign | None:
-    """Returns the evidence that lines are tokenised; None if they look like raw text.
-
-    The evidence is Moses' marks (`` @-@ ``, ``&apos;``) in more than one line in a hundred, or
-    separate commas and full stops in at least half of the lines with any.
+    None if they look like raw text. The evidence is Moses' marks (`` @-@ ``, ``&apos;``) in more
+    than one line in a hundred, or separate commas and full stops in at least half of the lines with
+    any.
     """
     marked = [n for n, line in enumerate(lines, start=1) if _MOSES_MARK.search(line)]
     if len(marked) * RARE > len(lines):
         mark = _MOSES_MARK.findall(lines[marked[0] - 1])[0].strip()
-        return Sign(len(marked), marked[0], f"{mark!r} in line {marked[0]}")
-    free = [n for n, line in enumerate(lines, start=1) if _FREE_STOP.search(line)]
-    stops = sum(1 for line in lines if _STOP.search(line))
+        return len(marked), marked[0], f"{mark!r} in line {marked[0]}"
+    free, stops = _free_stops(lines)
     if free and 2 * len(free) >= stops:
         text = f"{len(free)} of {stops} lines with free-standing punctuation, as line {free[0]}"
-        return Sign(len(free), free[0], text)
+        return len(free), free[0], text
     return None
 
 
 def untokenized_sign(lines: Sequence[str]) -> str | None:
     """Returns the evidence that lines are raw: most commas and full stops touch a word."""
-    stops = sum(1 for line in lines if _STOP.search(line))
-    attached = stops - sum(1 for line in lines if _FREE_STOP.search(line))
+    free, stops = _free_stops(lines)
+    attached = stops - len(free)
     if stops >= 10 and 2 * attached > stops:
         return f"{attached} of {stops} lines with punctuation attached to words"
     return None
+
+
+def _free_stops(lines: Sequence[str]) -> tuple[list[int], int]:
+    """Returns the lines with a free-standing comma or full stop, and the number with any."""
+    free = [number for number, line in enumerate(lines, start=1) if _FREE_STOP.search(line)]
+    return free, sum(1 for line in lines if _STOP.search(line))
 
 
 # -- single lines ----------------------------------------------------------------------------

@@ -43,14 +43,22 @@ def tokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
     return [run(line) for line in lines]
 
 
-def detokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
+def detokenize(
+    lines: Sequence[str], tokenizer: str, lang: str, truecased: bool = False
+) -> list[str]:
     """Undoes a tokenisation, with ``&apos;`` and ``@-@``; "none" leaves the text unchanged.
 
     Args:
         lines: tokenised, without BPE
         tokenizer: one of TOKENIZERS
         lang: two letters, for Moses
+        truecased: capitalise the beginnings of sentences first
     """
+    if truecased:
+        from sacremoses import MosesDetruecaser
+
+        casing = MosesDetruecaser()
+        lines = [casing.detruecase(line, return_str=True) for line in lines]
     if tokenizer == "none":
         return list(lines)
     if tokenizer == "split":
@@ -59,18 +67,6 @@ def detokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
 
     moses = MosesDetokenizer(lang=known_as(lang))
     return [moses.detokenize(line.split(), unescape=True) for line in lines]
-
-
-def untokenize(
-    lines: Sequence[str], tokenizer: str, lang: str, truecased: bool = False
-) -> list[str]:
-    """Turns tokenised output into plain text, with capitals at the start if it is truecased."""
-    if truecased:
-        from sacremoses import MosesDetruecaser
-
-        moses = MosesDetruecaser()
-        lines = [moses.detruecase(line, return_str=True) for line in lines]
-    return detokenize(lines, tokenizer, lang)
 
 
 def moses_tokenizer(name: str, lang: str) -> Callable[[str], str]:
