@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..flags import as_flags, flag_name
-from .parser import Parser, add_json, print_json
+from .parser import Parser
 
 if TYPE_CHECKING:
     from ..models.presets import Family
@@ -19,16 +18,14 @@ WIDTH = 100
 FOOT = """\
 A size is appended to a name; a name without one has the published size. A variant with auxiliary
 decoders has only the sizes with enough encoder layers. dc-nmt arch-flags ARCH prints a training
-command and the flags of one name, dc-nmt arch-flags --json every name."""
+command and the flags of one name."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Prints the flags of one architecture, or lists all architectures."""
     parser = Parser(prog="dc-nmt arch-flags", description=__doc__)
     parser.add_argument("arch", nargs="?", help="architecture; without it, all are listed")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--all", action="store_true", help="print all flags of the architecture")
-    add_json(form)
+    parser.add_argument("--all", action="store_true", help="print all flags of the architecture")
     args = parser.parse_args(argv)
     if args.all and not args.arch:
         parser.error("--all goes with an architecture")
@@ -37,35 +34,29 @@ def main(argv: Sequence[str]) -> int:
     from ..recipes.architecture import describe
 
     if args.arch is None:
-        if args.json:
-            print_json(sorted(architectures()))
-        else:
-            print("\n\n".join([*map(_family, FAMILIES), FOOT]))
+        print("\n\n".join([*map(_family, FAMILIES), FOOT]))
         return 0
     found = describe(args.arch, str(Path(__file__).resolve().parents[1]))
-    if args.json:
-        print_json({"arch": found.name, **asdict(found)})
-    else:
-        family = architectures()[args.arch].family
-        print(textwrap.fill(f"{found.name}: {found.about}", WIDTH))
-        if found.cites:
-            print(f"Published: {found.cites}")
-        print(f"\n{found.command}\n")
-        print(textwrap.fill(f"Settings of this command: {found.source}", WIDTH))
-        of_mechanism = _own_flags(family)
-        own = [flag for flag in found.flags if flag.name in of_mechanism]
-        others = [flag for flag in found.flags if flag not in own]
-        if own:
-            print("\nFlags of the mechanism, with the values of this name:")
-            print("\n".join(map(_flag, own)))
-        if args.all:
-            print("\n".join(["\nAll other flags:", *map(_flag, others)]))
-        else:
-            of_size = {flag_name(setting) for size in family.sizes.values() for setting in size}
-            size = [f"{flag.name} {flag.here}" for flag in others if flag.name in of_size]
-            if size:
-                print(_filled(f"Size: {', '.join(size)}"))
-            print(f"All flags: dc-nmt arch-flags {found.name} --all")
+    family = architectures()[args.arch].family
+    print(textwrap.fill(f"{found.name}: {found.about}", WIDTH))
+    if found.cites:
+        print(f"Published: {found.cites}")
+    print(f"\n{found.command}\n")
+    print(textwrap.fill(f"Settings of this command: {found.source}", WIDTH))
+    of_mechanism = _own_flags(family)
+    own = [flag for flag in found.flags if flag.name in of_mechanism]
+    others = [flag for flag in found.flags if flag not in own]
+    if own:
+        print("\nFlags of the mechanism, with the values of this name:")
+        print("\n".join(map(_flag, own)))
+    if args.all:
+        print("\n".join(["\nAll other flags:", *map(_flag, others)]))
+        return 0
+    of_size = {flag_name(setting) for size in family.sizes.values() for setting in size}
+    size = [f"{flag.name} {flag.here}" for flag in others if flag.name in of_size]
+    if size:
+        print("\n" + _filled(f"Size: {', '.join(size)}"))
+    print(f"All flags: dc-nmt arch-flags {found.name} --all")
     return 0
 
 
