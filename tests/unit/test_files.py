@@ -9,7 +9,6 @@ import threading
 
 import pytest
 
-from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import replacing
 
 
@@ -26,13 +25,6 @@ def test_a_link_stays_and_what_it_names_is_replaced(tmp_path):
     with pytest.raises(ZeroDivisionError), replacing(link) as temporary:
         temporary.write_text(f"half {1 / 0}")
     assert real.read_text() == "new" and os.listdir(tmp_path / "there") == ["corpus"]
-
-
-def test_a_new_file_has_the_usual_permissions(tmp_path):
-    (tmp_path / "usual").touch()
-    with replacing(tmp_path / "made") as temporary:
-        temporary.write_text("new")
-    assert (tmp_path / "made").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
 def test_a_pipe_is_written_to(tmp_path):
@@ -57,8 +49,3 @@ def test_the_output_of_this_process_is_written_to(tmp_path):
     with open(tmp_path / "out", "w") as out:  # where the shell redirects it to a file
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
     assert (tmp_path / "out").read_text() == "first\nsaid"
-
-
-def test_a_folder_is_refused(tmp_path):
-    with pytest.raises(UserError, match="is a folder"), replacing(tmp_path):
-        pass

@@ -61,12 +61,10 @@ def test_every_type(tmp_path):
 BAD = {
     "an unknown key": ("layers", "layer", "sizes.base.layer: .*Did you mean 'layers'"),
     "another type": ("1_000", "many", r"sizes\[...\].layers: Expected `int`"),
-    "no switch": ("true", "maybe", r"sizes\[...\].shared: Expected `bool`"),
     "no number": ("28.30", "28.3o", r"numbers\[0\]: Invalid decimal"),
     "a key twice": ("tiny:", "base:", "'base' occurs twice .*line 5"),
     "a missing key": ("title: two lines\n  are one\n", "", "missing required field `title`"),
     "an empty file": (TEXT, "", "is empty"),
-    "no YAML": ("{lr", "{lr: [", "cannot be read: .*line 7"),
 }
 
 

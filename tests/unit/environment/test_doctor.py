@@ -5,8 +5,6 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-import pytest
-
 from dc_nmt_plugin.commands import doctor
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -34,9 +32,3 @@ def test_broken_torch_and_fairseq_are_reported_not_raised(tmp_path):
         lines[row + 2].startswith("fairseq    BROKEN")
         and "install_fairseq.py --replace" in lines[row + 3]
     )
-
-
-def test_two_fairseqs_overwrite_each_other(monkeypatch):
-    monkeypatch.setattr(doctor, "version_of", {"fairseq": "0.12.2", "ve-fairseq": "1"}.get)
-    with pytest.raises(RuntimeError, match=r"ve-fairseq 1 and fairseq 0.12.2 overwrite"):
-        doctor._fairseq()
