@@ -12,8 +12,13 @@ from dc_nmt_plugin import cli
 MODELS = sorted((ROOT / "examples/multi30k_en_de/models").glob("*-s1"))
 
 
-def test_there_are_a_plain_and_a_dual_context_model() -> None:
-    assert [path.name.split("_")[1] for path in MODELS] == ["dc", "standard"]
+def test_which_models_there_are() -> None:
+    names = [
+        "transformer_dc_modern-s1",
+        "transformer_standard-s1",
+        "transformer_standard_modern-s1",
+    ]
+    assert [path.name for path in MODELS] == names
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.name)
