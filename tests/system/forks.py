@@ -148,7 +148,7 @@ def run_script(script: Path, folder: Path, **environment: str) -> tuple[int, str
     Returns:
         exit status, and what it printed
     """
-    (folder / "programs").mkdir()
+    (folder / "programs").mkdir(exist_ok=True)
     for name in programs:
         path = folder / "programs" / name
         path.write_text(ASKING.format(python=sys.executable, address=str(folder / "socket")))
@@ -156,6 +156,7 @@ def run_script(script: Path, folder: Path, **environment: str) -> tuple[int, str
     places = [folder / "programs", Path(sys.executable).parent, os.environ["PATH"]]
     variables = {**os.environ, **environment, "PATH": os.pathsep.join(map(str, places))}
     with socket.socket(socket.AF_UNIX) as server, open(folder / "printed", "wb") as printed:
+        (folder / "socket").unlink(missing_ok=True)  # of a call before
         server.bind(str(folder / "socket"))
         server.listen()
         server.settimeout(0.05)

@@ -60,20 +60,6 @@ def test_the_three_steps_of_a_task(planned):
     assert scored.endswith('--as aux1 --out "$RUN/run.json"')
 
 
-def test_the_best_checkpoint_alone_and_codes_apart(planned):
-    task = ("wmt14_en_de", "gru_selfattn_residual")
-    prepared = planned("prepare", *task)
-    learnt = of("subword-nmt learn-bpe", prepared)
-    assert [f'-i "$DATA/raw/tokenised/train.{lang}" ' in line
-            for lang, line in zip(("en", "de"), learnt, strict=True)] == [True, True]  # fmt: skip
-    (binarised,) = of("fairseq-preprocess", prepared)
-    assert "--joined-dictionary" not in binarised and binarised.endswith('"$DATA/bin-gru"')
-    (trained,) = of("fairseq-train", planned("train", *task))
-    assert '"$DATA/bin-gru" ' in trained and "--keep-interval-updates 1 " in trained
-    (averaged,) = of("dc-nmt average", planned("evaluate", *task))
-    assert "checkpoints/checkpoint_best.pt" in averaged
-
-
 def test_a_task_in_one_call(planned):
     flags = ["transformer_dc", "--warmup-updates", "300", "--lr", "1e-3", "--size", "iwslt"]
     (trained,) = of("fairseq-train", planned("run", "multi30k_en_de", *flags, "--fp16"))

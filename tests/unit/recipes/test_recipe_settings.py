@@ -158,28 +158,6 @@ def test_texts_that_are_prepared_stay_so():
         assert text(task, "--sample", 50).text.stamp() == sample
 
 
-def test_the_multi30k_run_is_the_one_that_was_measured():
-    """A change here makes finished runs look unfinished."""
-    plan = training("multi30k_en_de", "transformer_dc")
-    run = plan.training.run
-    assert str(run.folder) == "runs/multi30k_en_de/transformer_dc-tiny-s1"
-    assert " ".join(flags_of(plan)) == (
-        "--encoder-layers 4 --decoder-layers 4 --encoder-embed-dim 128 --decoder-embed-dim 128 "
-        "--encoder-ffn-embed-dim 256 --decoder-ffn-embed-dim 256 --encoder-attention-heads 4 "
-        "--decoder-attention-heads 4 --share-all-embeddings --dropout 0.1 --label-smoothing 0.1 "
-        "--clip-norm 1.0 --max-tokens 2048 --optimizer adam --adam-betas (0.9, 0.98) --lr 3e-3 "
-        "--lr-scheduler cosine --warmup-updates 800 --seed 1 --cpu --distributed-world-size 1"
-    )
-    assert (plan.settings.updates, plan.settings.save_every, run.average) == (7200, 360, 5)
-    assert " ".join(run.decode) == "--beam 5 --max-tokens 4096 --max-len-a 2 --max-len-b 20"
-    prepared = text("multi30k_en_de")
-    (cut,) = prepared.segmentations
-    assert (
-        prepared.recipe.task.text.stamp == "moses" and cut.operations == 4000 and cut.suffix == ""
-    )
-    assert (cut.joint, cut.dictionary, cut.max_tokens, cut.ratio) == (True, "joint", 0, 0)
-
-
 def test_a_training_is_stamped_as_it_has_always_been(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     plan = training("iwslt15_en_vi", "transformer_dc")
@@ -289,16 +267,9 @@ def test_both_directions_share_the_data():
     [
         (("pair: es-en", "pair: spanish"), "pair: 'spanish'"),
         (("bpe:\n", "bpo:\n"), "bpo: 'bpo' is not one of title, pair"),
-        (("max_tokens: 150", "maxtokens: 150"), "bpe.default.maxtokens: 'maxtokens' is not one of"),
         (("format: iwslt-tags", "format: tags"), "parts[...].format: Invalid enum value 'tags'"),
-        (("tokenizer: moses", "tokenizer: mose"), "text.tokenizer: Invalid enum value 'mose'"),
         (("like: thesis-iwslt", "like: thesis"), "settings.all.like: 'thesis' is not one of thes"),
         (("test: [tst2014]", "test: [tst2041]"), "splits.test: 'tst2041' is not one of train"),
-        (
-            ("operations: 34_000", "operations: many"),
-            "bpe[...].operations: Expected `int`",
-        ),
-        (("title: ", "title "), "iwslt14_es_en.yaml"),
         (("title: IWSLT", "- IWSLT"), "iwslt14_es_en.yaml"),
         (("pair: es-en\n", ""), "missing required field `pair`"),
         (("en: 2014-01-es-en.tgz es-en/train", "en: x.tgz train"), "parts.train.files.en: 'x.tgz"),
