@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -128,17 +127,3 @@ def test_items_are_found_by_short_names_and_unknown_ones_get_the_nearest():
         find_item("thesis, Table 3.44")
     with pytest.raises(UserError, match="Did you mean 'thesis'"):
         find_item("theses, Table 3.4")
-
-
-def test_an_entry_has_the_settings_of_its_task_item_column_row_and_cell():
-    entry = find_item("dual-context, Figure 3").entries[-1]
-    assert (entry.row, str(entry.value), entry.read) == ("f = 8", "28.47", "prose")
-    assert (entry.arch, entry.flags) == ("transformer_dc", {"dc_kernel_size": "8"})
-    assert (entry.task, entry.training, entry.measure) == (
-        "wmt14_en_de", "thesis-wmt", "mteval-v13a",
-    )  # fmt: skip
-    assert (entry.against, entry.subset, entry.part) == ("f = 2", "test", "main")
-    vietnamese = find_item("dual-context, Table 2").entries[1]
-    assert (vietnamese.arch, vietnamese.task) == ("transformer_dc_iwslt_ff512", "iwslt15_vi_en")
-    masked = find_item("thesis, Table 3.5").entries[0]
-    assert masked.decoding == {"mask_source_layers": "1"} and masked.difference == Decimal("-27.01")

@@ -10,7 +10,6 @@ import pytest
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.text import TextSettings
 from dc_nmt_plugin.text.checks import (
-    KINDS,
     SYMBOLS,
     escape_symbols,
     form_of,
@@ -197,11 +196,6 @@ def test_sets_in_different_forms_of_unicode(here, capsys):
     assert form == "NFD" and in_form("schön", form) == normalize("NFD", "schön")
     # NFC would make two characters of one that Hindi has, and shortens nothing
     assert in_form("\u0958 é", "NFC") == "\u0958 é" and not is_decomposed("\u0958")
-
-
-def test_every_kind_is_found_in_some_test():
-    names = {name.partition(":")[0].removesuffix(" of BPE") for name in (*SPOILT, *NAMED)}
-    assert {kind.name for kind in KINDS.values()} == names and len(KINDS) <= 10
 
 
 def test_the_marks_of_the_tokenizer_split_are_scored(here, capsys):
