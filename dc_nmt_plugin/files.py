@@ -44,7 +44,7 @@ def locked(path: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None
 
     Args:
         path: the folder or file; a file that is replaced needs the lock of its folder
-        busy: called before waiting for another process with the lock; may raise
+        busy: called before waiting for another process with the lock
     """
     lock = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
     # child processes hold the lock too, in case this process is killed
@@ -264,7 +264,7 @@ def _converted(path: Path, values: Any, kind: type[T], strict: bool) -> T:
         name = place.strip(".`")
         raise UserError(f"{path}: {name}: {reason}" if name else f"{path}: {reason}") from error
     # msgspec ignores keys that are no fields
-    known = asdict(content) if is_dataclass(content) else msgspec.to_builtins(content)
+    known = asdict(content) if is_dataclass(kind) else msgspec.to_builtins(content)
     _refuse_unknown_keys(path, "", values, known)
     return content
 

@@ -11,7 +11,6 @@ import hashlib
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import sysconfig
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import UserError
-from .files import MAKE_ROOM, check_space, locked, write_text
+from .files import check_space, locked, write_text
 
 LAST_WORDS = 15  # lines of a failed command's log that are shown
 
@@ -97,7 +96,7 @@ class Command:
                 code = process.wait()
         if code:
             text = log.read_text("utf-8", errors="replace")
-            check_room(log.parent, text, code)
+            check_space(log.parent, text)
             print("\n".join(text.splitlines()[-LAST_WORDS:]), file=sys.stderr)
             raise UserError(f"{self.words[0]!r} failed; the whole log is {log}")
 
@@ -168,87 +167,41 @@ class Pipeline:
         """Prints one line of progress, with the seconds since the start."""
         print(f"[{int(time.monotonic() - self._began):4d}s] {text}", flush=True)
 
-    def run(self, *steps: Step) -> bool:
-        """Runs the steps that are not done.
+    def run(self, folder: Path, *steps: Step) -> None:
+        """Runs the steps that are not done, while no other process does so in the folder.
 
-        Returns:
-            True if there was one
+        Args:
+            folder: has the lock; created if missing
+            steps: in their order
 
         Raises:
             UserError: a step failed
         """
-        ran = False
-        for step in steps:
-            if step.is_done():
-                self.say(f"{step.name}: done before")
-            else:
-                self.say(step.name)
-                step.make()
-                ran = True
-        return ran
-
-    @contextmanager
-    def alone(self, folder: Path, wait: bool) -> Iterator[None]:
-        """Holds the lock of a folder.
-
-        Args:
-            folder: created if missing
-            wait: for another process with the lock; otherwise raises an error
-
-        Raises:
-            UserError: another process works in the folder
-        """
-
-        def busy() -> None:
-            if not wait:
-                raise UserError(f"another recipe is working in {folder}")
-            self.say(f"waiting for another recipe in {folder}")
-
         folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder / ".lock", busy):
-            yield
-
-
-def check_room(folder: Path, output: str, code: int) -> None:
-    """Explains the exit status and the output of a program that failed in a folder.
-
-    Raises:
-        UserError: the disk is full or not writable
-    """
-    check_space(folder, output)
-    if code == -signal.SIGXFSZ or shutil.disk_usage(folder).free == 0:
-        raise UserError(f"{folder}: no space left: {MAKE_ROOM}")
+        with locked(folder / ".lock", lambda: self.say(f"waiting for another recipe in {folder}")):
+            for step in steps:
+                if step.is_done():
+                    self.say(f"{step.name}: done before")
+                else:
+                    self.say(step.name)
+                    step.make()
 
 
 # -- programs ----------------------------------------------------------------------------------
 
 
 def start(words: Sequence[str], **pipes: object) -> subprocess.Popen[bytes]:
-    """Starts a program of this environment.
-
-    Raises:
-        UserError: there is no such program
-    """
+    """Starts a program of this environment."""
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     environment = {**os.environ, "PATH": path}
     if "--cpu" in words:  # parts of fairseq use a GPU all the same where they see one
         environment["CUDA_VISIBLE_DEVICES"] = ""
-    try:
-        return subprocess.Popen(list(words), env=environment, close_fds=False, **pipes)  # type: ignore[call-overload]
-    except FileNotFoundError as error:
-        raise UserError(
-            f"the program {words[0]!r} is missing: dc-nmt doctor prints the command that "
-            "installs it"
-        ) from error
+    return subprocess.Popen(list(words), env=environment, close_fds=False, **pipes)  # type: ignore[call-overload]
 
 
 @contextmanager
 def running(words: Sequence[str], **pipes: object) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs a program of this environment; leaving the block early ends it.
-
-    Raises:
-        UserError: there is no such program
-    """
+    """Runs a program of this environment; leaving the block early ends it."""
     process = start(words, **pipes)
     try:
         yield process

@@ -90,7 +90,6 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
             )
     pipeline.begin(run.binarised.parent, run.folder.parent, options.seed)
     pipeline.enter(run.folder)
-    with pipeline.alone(run.folder, wait=False):
-        pipeline.run(*evaluation(run))
+    pipeline.run(run.folder, *evaluation(run))
     if not pipeline.dry_run:
         print(run.score_log.read_text("utf-8"), end="")

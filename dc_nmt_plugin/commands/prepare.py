@@ -53,7 +53,6 @@ def prepare(pipeline: Pipeline, options: TextOptions) -> None:
 
     preparation = plan_text(options)
     pipeline.begin(preparation.work)
-    with pipeline.alone(preparation.work, wait=True):
-        pipeline.run(*preparation.steps())
+    pipeline.run(preparation.work, *preparation.steps())
     if not pipeline.dry_run:
         pipeline.say(f"done; everything is in {preparation.work}")

@@ -69,7 +69,6 @@ def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> None:
     pipeline.note(f"{plan.recipe.name}: {plan.recipe.task.title}\n{plan.settings.source}")
     for note in plan.notes[1 if pipeline.dry_run else 0 :]:  # the first is of this machine
         pipeline.say(note)
-    with pipeline.alone(training.folder, wait=False):
-        pipeline.run(training)
+    pipeline.run(training.folder, training)
     if not pipeline.dry_run:
         pipeline.say(f"done; the checkpoints are in {training.run.checkpoints}")

@@ -13,9 +13,9 @@ from subprocess import PIPE, STDOUT
 
 from .. import machine
 from ..errors import UsageError, UserError
-from ..files import load_json
+from ..files import check_space, load_json
 from ..flags import flag_value, replaced
-from ..steps import Command, ShellWord, Step, check_room, digest, read_stamp, running, write_stamp
+from ..steps import Command, ShellWord, Step, digest, read_stamp, running, write_stamp
 from .recipe import Recipe, load
 from .settings import RunSettings, for_sample, settings_of, with_updates
 
@@ -174,7 +174,7 @@ class TrainingStep(Step):
             tail = line.follow(process.stdout, out)
             code = process.wait()
         if code:
-            check_room(self.run.folder, "".join(tail), code)
+            check_space(self.run.folder, "".join(tail))
             line.last_words(tail)
         return not code
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..steps import Command, Pipeline, ShellWord, Step
@@ -89,7 +88,7 @@ class Script(Pipeline):
 
     say = note
 
-    def run(self, *steps: Step) -> bool:
+    def run(self, folder: Path, *steps: Step) -> None:
         for step in steps:
             print(f"\n# {step.name}")
             done = self._word(f"{step.folder}/.done")
@@ -102,11 +101,6 @@ class Script(Pipeline):
             print(*map(self._command, step.commands(step.folder)), sep="\n")
             if once:
                 print(f"touch {done}\nfi")
-        return False
-
-    @contextmanager
-    def alone(self, folder: Path, wait: bool) -> Iterator[None]:
-        yield
 
     def _command(self, command: Command) -> str:
         """Returns a command in lines; none ends between a flag and its value."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.files import locked
 from dc_nmt_plugin.steps import (
     Command,
     Pipeline,
@@ -24,34 +26,37 @@ def touch(folder: Path) -> Command:
 
 def test_a_step_is_done_again_only_with_another_stamp(tmp_path, capsys):
     pipeline, folder = Pipeline(), tmp_path / "out"
-    pipeline.run(step(folder, "one"))
+    pipeline.run(tmp_path, step(folder, "one"))
     (folder / "of the first").touch()
-    pipeline.run(step(folder, "one"))
+    pipeline.run(tmp_path, step(folder, "one"))
     assert capsys.readouterr().out.splitlines()[1].endswith("make it: done before")
     assert (folder / ".stamp").read_text() == "one\n" and (folder / "made").exists()
-    pipeline.run(step(folder, "two"))
+    pipeline.run(tmp_path, step(folder, "two"))
     assert not (folder / "of the first").exists() and (folder / ".stamp").read_text() == "two\n"
 
 
 def test_a_step_that_fails_leaves_the_old_result(tmp_path):
     folder = tmp_path / "out"
-    Pipeline().run(step(folder, "one"))
+    Pipeline().run(tmp_path, step(folder, "one"))
     fails = Command(["ls", "/no/such/file"])
     (tmp_path / "out.log").write_text("how the first was made\n")
     with pytest.raises(UserError, match=r"'ls'.*out\.part\.log"):
-        Pipeline().run(step(folder, "two", fails))
+        Pipeline().run(tmp_path, step(folder, "two", fails))
     assert (folder / ".stamp").read_text() == "one\n"
     assert (tmp_path / "out.log").read_text() == "how the first was made\n"
-    with pytest.raises(UserError, match="'no-such-program'"):
-        Pipeline().run(step(folder, "two", Command(["no-such-program"])))
+    with pytest.raises(FileNotFoundError, match="'no-such-program'"):
+        Pipeline().run(tmp_path, step(folder, "two", Command(["no-such-program"])))
 
 
-def test_one_process_at_a_time_works_in_a_folder(tmp_path):
-    first, second = (Pipeline().alone(tmp_path, wait=False) for _ in range(2))
-    with first, pytest.raises(UserError, match=f"working in {tmp_path}"), second:
-        pass
-    with Pipeline().alone(tmp_path, wait=True):
-        pass
+def test_one_process_at_a_time_works_in_a_folder(tmp_path, capsys):
+    other = Thread(target=Pipeline().run, args=(tmp_path, step(tmp_path / "out", "one")))
+    with locked(tmp_path / ".lock"):
+        other.start()
+        other.join(0.2)
+        assert other.is_alive() and not (tmp_path / "out").exists()
+    other.join()
+    assert f"waiting for another recipe in {tmp_path}" in capsys.readouterr().out
+    assert (tmp_path / "out/made").exists()
 
 
 @pytest.mark.parametrize(("flag", "visible"), [("--cpu", ""), ("--fp16", "0")])
