@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import UsageError, UserError
 from ..files import load_json, write_json
@@ -16,7 +16,7 @@ from ..runs.record import RECORD
 from .parser import Parser, add_forms, form_of, print_json
 
 if TYPE_CHECKING:
-    from ..evaluation.run_table import PublishedNumbers, RunTable
+    from ..evaluation.run_table import PublishedScore, RunTable
 
 STORED = "results.json"
 
@@ -111,27 +111,17 @@ def _collect(args: argparse.Namespace, runs: Sequence[Run]) -> RunTable:
     return collect(runs, args.baseline, metric, args.over_seeds, _published)
 
 
-def _published(run: Run, metric: str) -> PublishedNumbers:
-    """Returns the published numbers of a run, by `metric` or by another that the run has."""
-    from ..evaluation.run_table import PublishedNumbers
+def _published(run: Run, metric: str) -> PublishedScore:
+    """Returns the published score of a run, by `metric` or by another that the run has."""
+    from ..evaluation.run_table import PublishedScore
     from ..papers.published import published_number
 
     record, decoding = run.record, run.decoding
-    task, architecture = record.task or "", record.architecture or ""
-
-    def number(measure: str) -> Any:
-        return published_number(
-            task, architecture, measure, record.settings, decoding.search, decoding.subset
-        )
-
-    counts = number("params")
-    # a count is only of a model with the same settings
-    same_size = counts and not counts.differs
-    parameters = round(float(counts.value) * 1_000_000) if same_size else None
     for name in dict.fromkeys([metric, *(score.metric for score in decoding.scores)]):
-        score = number(name)
-        if score:
-            return PublishedNumbers(
-                parameters, float(score.value), name, score.place, score.differs
-            )
-    return PublishedNumbers(parameters)
+        number = published_number(
+            record.task or "", record.architecture or "", name,
+            record.settings, decoding.search, decoding.subset,
+        )  # fmt: skip
+        if number:
+            return PublishedScore(float(number.value), name, number.place, number.differs)
+    return PublishedScore()

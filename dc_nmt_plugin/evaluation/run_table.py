@@ -44,18 +44,17 @@ _OPEN_END = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}
 
 
 @dataclass(frozen=True)
-class PublishedNumbers:
-    """The numbers that a paper prints for a run; None if it prints none."""
+class PublishedScore:
+    """The score that a paper prints for a run; None if it prints none."""
 
-    parameters: int | None = None
     score: float | None = None
-    metric: str | None = None  # of the score
-    place: str | None = None  # where the score is printed
+    metric: str | None = None
+    place: str | None = None  # where it is printed
     differs: str = ""  # settings of the run that are not the paper's
 
 
-# a run, and the table's metric → its published numbers
-PublishedOf = Callable[[Run, str], PublishedNumbers]
+# a run, and the table's metric → its published score
+PublishedOf = Callable[[Run, str], PublishedScore]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +79,6 @@ class RunRow:
     against: Difference | None = None  # None for the baseline, and for too little text
     corrected_p: float | None = None  # by Holm for the number of systems; None if `differs`
     differs: str = ""  # what differs from the baseline's training, besides the model
-    published_parameters: int | None = None
     published_score: float | None = None
     published_metric: str | None = None
     published_place: str | None = None
@@ -126,7 +124,7 @@ def collect(
     baseline: str | None = None,
     metric: Metric | None = None,
     over_seeds: bool = False,
-    published: PublishedOf = lambda run, metric: PublishedNumbers(),
+    published: PublishedOf = lambda run, metric: PublishedScore(),
 ) -> RunTable:
     """Scores and tests finished runs.
 
@@ -136,7 +134,7 @@ def collect(
             first run
         metric: default the paper's where the baseline's record marks it, else 13a (Chinese: zh)
         over_seeds: one row for all runs of one system
-        published: finds the published numbers of a run
+        published: finds the published score of a run
 
     Raises:
         UserError: the runs are of different test sets, a row would be of runs with different
@@ -269,7 +267,7 @@ def _row(
     runs: Sequence[Run],
     metrics: Sequence[str],
     baseline: Run,
-    published: PublishedNumbers,
+    published: PublishedScore,
 ) -> RunRow:
     """Returns the row of a system: means over its runs, and the first run's common values.
 
@@ -278,7 +276,7 @@ def _row(
         runs: of the system
         metrics: of the table; the first is that of the comparison
         baseline: its first run
-        published: numbers of the first run
+        published: score of the first run
     """
     run = runs[0]
     # speeds of another device say nothing; an unknown device may be the same
@@ -312,7 +310,6 @@ def _row(
         compared_seeds=None if comparison.seeds is None else list(comparison.seeds),
         against=comparison.against,
         corrected_p=comparison.corrected_p,
-        published_parameters=published.parameters,
         published_score=published.score,
         published_metric=published.metric,
         published_place=published.place,

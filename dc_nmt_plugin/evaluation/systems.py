@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from ..errors import UserError
@@ -197,12 +198,9 @@ def _check_same_test(systems: Sequence[System]) -> None:
         if other.target_lang != first.target_lang:
             raise UserError(f"{both}: are in {first.target_lang} and {other.target_lang}")
         one, two = first.texts.raw.references, other.texts.raw.references
-        if len(one) != len(two):
+        if one != two:
+            lines = enumerate(zip_longest(one, two), start=1)
+            number = next(number for number, (line, other_line) in lines if line != other_line)
             raise UserError(
-                f"results on different tests: {both}: {len(one)} and {len(two)} references"
+                f"results on different tests: {both}: their references differ in line {number}"
             )
-        for number, (line, other_line) in enumerate(zip(one, two, strict=True), start=1):
-            if line != other_line:
-                raise UserError(
-                    f"results on different tests: {both}: their references differ in line {number}"
-                )

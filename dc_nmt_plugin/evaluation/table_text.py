@@ -133,7 +133,7 @@ def format_run_table(table: RunTable, form: Form) -> str:
     # score and tests come first, before what a terminal has no room for beside them
     header = ["run", score, *TEST_COLUMNS, *(HEADINGS.get(name, (name,))[0] for name in others)]
     header += [f"published {score}", "to published", "architecture", "parameters"]
-    header += ["published parameters", "updates", "training speed", "decoding speed"]
+    header += ["updates", "training speed", "decoding speed"]
     mark = "`" if form is MARKDOWN else ""
     rows = [_cells(row, table, others, mark) for row in table.rows]
     notes = _notes(table, mark)
@@ -159,7 +159,6 @@ def _cells(row: RunRow, table: RunTable, others: Sequence[str], mark: str) -> li
         number_cell(row.to_published, "+.2f"),
         f"{mark}{row.arch}{mark}" if row.arch else "",
         number_cell(row.parameters, ",d"),
-        number_cell(row.published_parameters, ",d"),
         number_cell(row.updates, ",d"),
         _relative(row.train_tokens_per_second, baseline.train_tokens_per_second),
         _relative(row.decode_sentences_per_second, baseline.decode_sentences_per_second),

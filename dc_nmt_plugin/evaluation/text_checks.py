@@ -42,20 +42,11 @@ def check_reference(
             f"{path}: <unk> in {len(unknown)} references, first in line {unknown[0]}: "
             "these are the T- lines of fairseq-generate; score against the original text"
         )
-    check_text(path, lines, allowed)
+    refuse(scan_lines(path, lines).findings, (), allowed)
 
 
 def _numbers(found: Iterable[object]) -> list[int]:
     return [number for number, each in enumerate(found, start=1) if each]
-
-
-def check_text(path: object, lines: Sequence[str], allowed: Sequence[str] = ()) -> None:
-    """Checks that text can be scored: whole words, the right encoding, no markup.
-
-    Raises:
-        UserError: a kind of problem that spoils the whole text
-    """
-    refuse(scan_lines(path, lines).findings, (), allowed)
 
 
 def check_raw(path: str, lines: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import UserError, check_choices
 from ..runs.record import Kind, Score
-from ..text.checks import tokenized_sign, untokenized_sign
+from ..text.checks import refuse, scan_lines, tokenized_sign, untokenized_sign
 from ..text.languages import is_spaceless
 from ..text.lines import read_lines
 from ..text.tokenizers import MOSES, TOKENIZERS, detokenize, tokenize
@@ -17,7 +17,6 @@ from .text_checks import (
     case_warnings,
     check_raw,
     check_reference,
-    check_text,
     form_warnings,
     hypothesis_warnings,
 )
@@ -118,7 +117,8 @@ def load_texts(files: TextFiles) -> Texts:
     generated = read_generated(files.hypotheses) if files.kind == "generated" else None
     lines = generated.hypotheses if generated else read_lines(files.hypotheses)
     pieces = ("pieces",) if files.tokenizer == "split" else ()  # the marks of --tokenizer split
-    check_text(files.hypotheses, lines, allowed=() if files.kind == "raw" else pieces)
+    scan = scan_lines(files.hypotheses, lines)
+    refuse(scan.findings, allowed=() if files.kind == "raw" else pieces)
     warnings = hypothesis_warnings(files.hypotheses, lines)
 
     references: dict[str, list[str]] = {}

@@ -1,18 +1,15 @@
-"""Hypotheses, scores, logs and the table."""
+"""The output of fairseq-generate, and the record that its scores enter."""
 
 from __future__ import annotations
 
-import io
 import json
 
 import pytest
 from records import change
 
 from dc_nmt_plugin.commands import score as score_command
-from dc_nmt_plugin.commands.results import main
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.generated import read_generated
-from dc_nmt_plugin.evaluation.logs import ProgressLine
 from dc_nmt_plugin.runs.record import Training
 
 GENERATED = """\
@@ -32,27 +29,6 @@ D-1\t-0.3\t
 671.33 tokens/s)
 Generate test with beam=5: BLEU4 = 0.00
 """
-SPEED = "INFO:y:Translated 1,000 sentences (9 tokens) in 2.0s (500.00 sentences/s, 4.5 tokens/s)\n"
-
-
-def statistics(kind: str, **values: str) -> str:
-    return f"2026-11-21 09:00:00 | INFO | {kind} | {json.dumps(values)}\n"
-
-
-def inner(updates: int, wps: float, wall: int) -> str:
-    return statistics(
-        "train_inner", num_updates=str(updates), wps=str(wps), wall=str(wall),
-        loss="4.2", ups="2",
-    )  # fmt: skip
-
-
-LOG = (
-    "2026-11-21 | INFO | x | num. shared model params: 1,234,567 (num. trained: 1)\n"
-    + inner(10, 1, 5) + inner(20, 1000, 9) + '2026 | INFO | train_inner | {"num_upda\n'
-    + statistics("valid", valid_loss="3.3")
-    # killed and resumed: updates go back to those of the last checkpoint, the clock to 0
-    + inner(15, 3000, 7) + inner(25, 2000, 12)
-)  # fmt: skip
 
 
 def test_hypotheses_come_back_in_order_without_bpe(tmp_path):
@@ -87,63 +63,23 @@ def test_lost_sentences_are_found(tmp_path, text, message):
         read_generated(tmp_path / "gen.txt")
 
 
-@pytest.fixture
-def scored(tmp_path, capsys):
-    """A folder with two results on one test set."""
+def test_a_second_score_keeps_what_the_record_has(tmp_path, capsys):
     (tmp_path / "gen.txt").write_text(GENERATED)
     (tmp_path / "ref.de").write_text("A bc!\nnothing here\nCC & D\n")
-    (tmp_path / "src.en").write_text("a\nempty\nc\n")
-    for name in ("plain", "dc"):
-        flags = (
-            f"gen.txt --reference ref.de --source src.en --source-lang en "
-            f"--target-lang de --tokenizer moses --name {name} "
-            f"--detokenized {name}.de --out {name}.json"
-        ).split()
-        files = {".txt", ".de", ".en", ".json"}
-        assert (
-            score_command.main(
-                [str(tmp_path / f) if f[f.rfind(".") :] in files else f for f in flags]
-            )
-            == 0
-        )
-    capsys.readouterr()
-    return tmp_path
-
-
-def test_score_then_results_side_by_side(scored, capsys):
-    assert (scored / "dc.de").read_text() == "A bc!\n\nCC & D\n"  # detokenised, unescaped
-    record = json.loads((scored / "dc.json").read_text())
-    (result,) = record["decodings"]
-    assert result["sentences"] == 3
-    assert (result["sentences_per_second"], result["tokens_per_second"]) == (2.0, 671.33)
-    assert result["hypotheses"] == "gen.txt" and result["references"][0]["path"] == "ref.de"
-    results = [str(scored / "plain.json"), str(scored / "dc.json")]
-    assert main(results) == 0
-    printed = capsys.readouterr().out
-    assert result["scores"][0]["signature"] in printed
-
-
-def test_a_second_score_keeps_what_the_record_has(scored, capsys):
-    run = scored / "run.json"
-    words = f"{scored}/gen.txt --reference {scored}/ref.de --target-lang de"
+    plain, run = tmp_path / "plain.de", tmp_path / "run.json"
+    words = f"{tmp_path}/gen.txt --reference {tmp_path}/ref.de --target-lang de"
     words += f" --tokenizer moses --out {run}"
-    assert score_command.main(words.split()) == 0
-    change(scored, training=Training(updates=25))
+    assert score_command.main([*words.split(), "--detokenized", str(plain)]) == 0
+    assert plain.read_text() == "A bc!\n\nCC & D\n"  # detokenised, unescaped
+    change(tmp_path, training=Training(updates=25))
     assert score_command.main([*words.split(), "--as", "other", "--subset", "valid"]) == 0
     record = json.loads(run.read_text())
-    assert record["name"] == scored.name and record["training"]["updates"] == 25
+    assert record["name"] == tmp_path.name and record["training"]["updates"] == 25
     found = [(each["subset"], each["name"]) for each in record["decodings"]]
     assert found == [("test", ""), ("valid", "other")]
+    first = record["decodings"][0]
+    assert (first["sentences_per_second"], first["tokens_per_second"]) == (2.0, 671.33)
+    assert first["hypotheses"] == "gen.txt" and first["references"][0]["path"] == "ref.de"
     assert score_command.main([*words.split(), "--metrics", "chrf"]) == 0
     first = json.loads(run.read_text())["decodings"][0]
     assert [score["metric"] for score in first["scores"]] == ["chrf"]
-
-
-def test_progress_keeps_the_log(capsys):
-    line, log = ProgressLine("dc", 25), io.BytesIO()
-    output = [*LOG.encode().splitlines(keepends=True), b"k\xe9far\n"]
-    tail = line.follow(output, log)
-    assert log.getvalue() == b"".join(output)
-    assert "/25 [" in capsys.readouterr().err
-    line.last_words(tail)
-    assert LOG.splitlines()[-1] in capsys.readouterr().err

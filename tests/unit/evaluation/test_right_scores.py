@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 
 import pytest
@@ -97,18 +96,6 @@ def test_both_sides_of_truecased_text_are_detruecased(tmp_path, capsys):
 
 
 # -- where text comes from, and what is scored -----------------------------------------------
-
-
-def test_gzip(tmp_path, capsys):
-    write(tmp_path, hyp=HYPOTHESES, ref=REFERENCE)
-    plain, _ = score(tmp_path, "hyp --reference ref", capsys)
-    for name in ("hyp", "ref"):
-        text = (tmp_path / name).read_bytes()
-        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text))
-    assert score(tmp_path, "hyp.gz --reference ref.gz", capsys)[0] == plain
-    (tmp_path / "cut.gz").write_bytes((tmp_path / "hyp.gz").read_bytes()[:40])
-    with pytest.raises(UserError, match=r"cut.gz: cannot be decompressed"):
-        score(tmp_path, "cut.gz --reference ref", capsys)
 
 
 def test_text_that_somebody_else_has_tokenised_is_scored_as_it_is(tmp_path, capsys):

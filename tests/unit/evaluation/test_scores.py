@@ -11,7 +11,6 @@ from reference.multi_bleu import multi_bleu, split_compounds
 
 from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UsageError, UserError
-from dc_nmt_plugin.evaluation import metrics
 from dc_nmt_plugin.evaluation.metrics import METRICS, default_metrics
 from dc_nmt_plugin.evaluation.systems import files_of
 from dc_nmt_plugin.evaluation.texts import load_texts
@@ -46,9 +45,8 @@ def corpus(seed, size=40):
     return [" ".join(line) for line in hypotheses], [" ".join(line) for line in references]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_multi_bleu_is_its_definition(seed):
-    hypotheses, references = corpus(seed)
+def test_multi_bleu_is_its_definition():
+    hypotheses, references = corpus(1)
 
     def score(name):
         return METRICS[name].score(hypotheses, references, "de")[0]
@@ -62,19 +60,6 @@ def test_multi_bleu_is_its_definition(seed):
     expected = multi_bleu(*ascii_text, lowercase=True)
     assert score("multi-bleu-lc") == pytest.approx(expected, abs=1e-9)
     assert score("multi-bleu-lc") > score("multi-bleu") == score("zh-words")
-
-
-def test_multi_bleu_smooths_nothing():
-    assert multi_bleu(["a b c d"], ["a x c d"]) == 0
-    assert METRICS["multi-bleu"].score(["a b c d"], ["a x c d"], "en")[0] == 0
-    assert METRICS["mteval-v13a"].score(["a b c d"], ["a x c d"], "en")[0] > 10
-
-
-@pytest.mark.parametrize(
-    "line", ["a-b-c", "ab-cd-ef", "a - b", "-a b-", "ü-ö x--y", "a-b c-d", "--a--", ""]
-)
-def test_compounds_are_split_as_by_the_perl_line(line):
-    assert metrics.split_compounds(line) == split_compounds(line)
 
 
 def test_the_other_metrics_are_those_of_sacrebleu():

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation.metrics import METRICS, default_bleu, default_metrics
+from dc_nmt_plugin.evaluation.metrics import default_bleu, default_metrics
 from dc_nmt_plugin.text.languages import SPACELESS, is_spaceless
 
 # code → a sentence, and the same with another word
@@ -56,15 +55,6 @@ def test_a_perfect_translation_has_the_whole_score_and_another_does_not(
         assert f"{metric}: splits text at spaces" in told and "use " in told
     if not known:  # sacreBLEU's default for a language that it does not know is 13a
         assert cli.main(["score", *words, "--metrics", "sacrebleu"]) == 1
-
-
-def test_the_cases(tmp_path, capsys):
-    """A word of each of 20 Chinese sentences differs; TER saw whole sentences."""
-    pair = ["他昨天买了一本旧书。"] * 9, ["他昨天买了一本新书。"] * 9
-    score, signature = METRICS["ter-char"].score(*pair, "zh")
-    assert score == pytest.approx(10) and "tercom" in signature  # 1 of 10 characters
-    with pytest.raises(UserError, match="use ter-char"):
-        METRICS["ter"].score(*pair, "zh")
 
 
 def test_compare_counts_characters_too(tmp_path, capsys):
