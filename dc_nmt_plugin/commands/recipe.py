@@ -1,4 +1,4 @@
-"""``dc-nmt recipe``: lists published tasks and their numbers."""
+"""``dc-nmt recipe``: lists published tasks, and the numbers of one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def main(argv: Sequence[str]) -> int:
     """Runs one of the subcommands; the last two are steps of ``dc-nmt prepare``."""
     parser = Parser(prog="dc-nmt recipe", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="list every task, with its published numbers")
+    listing = commands.add_parser("list", help="list every task")
     listing.set_defaults(run=_list)
     published = commands.add_parser(
         "published", help="print the published numbers of a task as Markdown"
@@ -44,17 +44,13 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _list(_: argparse.Namespace) -> None:
-    from ..papers.published import published_scores
     from ..recipes.recipe import Recipe, tasks
     from ..table import format_table
 
-    rows = []
-    for name, (path, direction) in tasks().items():
-        scores = [float(score.value.split()[0]) for score in published_scores(name)]
-        span = f"{min(scores):.2f} to {max(scores):.2f}" if scores else ""
-        title = Recipe(path, direction).task.title
-        rows.append((name, title, str(len(scores) or ""), span))
-    print(format_table(("task", "what", "published", "scores"), rows))
+    rows = [
+        (name, Recipe(path, direction).task.title) for name, (path, direction) in tasks().items()
+    ]
+    print(format_table(("task", "what"), rows))
 
 
 def _published(args: argparse.Namespace) -> None:

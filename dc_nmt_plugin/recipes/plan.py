@@ -72,12 +72,10 @@ class Experiment:
     average: int  # number of averaged last checkpoints; 0: only the best one
     decode: tuple[str, ...]  # flags of fairseq-generate
     score: tuple[str, ...]  # flags of dc-nmt score
-    score_stamp: str  # of the inputs of a score other than the translation
     decoding: str = ""  # name of this decoding, such as aux1, if the run is decoded in several ways
     split: str = "test"  # translated set: test, valid or a further test set
     subset: str = "test"  # fairseq's name of the set
     averaged: str = "average"  # folder of their mean, in the run's folder
-    recipe: str | None = None  # the task; None without one
 
     @property
     def checkpoints(self) -> Path:
@@ -336,7 +334,6 @@ def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> E
         name = "-".join(part for part in parts if part)
     data = _data(recipe, options)
     segmentation = recipe.task.bpe[settings.bpe]
-    score = _score_flags(recipe, settings, data, options.subset)
     # the mean of the run's own decoding stays unchanged
     other = options.average is not None and (options.decoding or options.subset != "test")
     return Experiment(
@@ -350,13 +347,11 @@ def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> E
         folder=recipe.place(recipe.name, options.out, options.sample) / name,
         average=settings.average,
         decode=settings.decode,
-        score=score,
-        score_stamp=f"-{digest(score)}",
+        score=_score_flags(recipe, settings, data, options.subset),
         decoding=options.decoding,
         split=options.subset,
         subset=recipe.subset(options.subset),
         averaged=f"average-{options.average}" if other else "average",
-        recipe=f"{recipe.name}-sample{options.sample}" if options.sample else recipe.name,
     )
 
 

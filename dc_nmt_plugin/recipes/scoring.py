@@ -39,7 +39,7 @@ def evaluation(run: Experiment) -> Iterator[Step]:
     yield Scoring(
         f"{run.arch}: score",
         run.folder,
-        lambda: f"{stamp()}{run.score_stamp}",
+        lambda: f"{stamp()}-{digest(run.score)}",
         lambda _: _score(run),
         run=run,
     )

@@ -42,7 +42,7 @@ def finished(
     way = Decoding(search=search, scores=scores, updates=logged, kind="raw")
     name = run.folder.name
     record = Record(
-        SCHEMA, name, name, Data("en", "vi"), run.recipe, run.arch, seed,
+        SCHEMA, name, name, Data("en", "vi"), run.folder.parent.name, run.arch, seed,
         typed_flags(words[words.index("--user-dir") :]) if settings else {}, decodings=(way,),
     )  # fmt: skip
     write_record(run.record, record)

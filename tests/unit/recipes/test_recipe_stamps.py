@@ -47,7 +47,7 @@ def test_a_finished_training_is_not_replaced_when_its_checkpoints_are_gone(tmp_p
     """Their mean, translation and scores are still there."""
     run = Experiment(
         "arch", "task", "criterion", "en", "de", Path("raw"), tmp_path / "bin", tmp_path, 5, (),
-        (), "",
+        (),
     )  # fmt: skip
     for name in ("settings.stamp", "training.stamp"):
         (tmp_path / name).write_text("9-9\n")
@@ -65,7 +65,7 @@ def averaged(run):
 
 def test_the_mean_counts_no_update_twice(tmp_path, capsys):
     run = Experiment(
-        "arch", "task", "criterion", "en", "de", Path("raw"), Path("bin"), tmp_path, 3, (), (), ""
+        "arch", "task", "criterion", "en", "de", Path("raw"), Path("bin"), tmp_path, 3, (), ()
     )
     for name in ("settings.stamp", "training.stamp"):
         (tmp_path / name).write_text("9-9\n")
