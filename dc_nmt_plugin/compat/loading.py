@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import sys
 import tarfile
 from collections.abc import Callable
@@ -81,14 +80,9 @@ def load_safely(stock: Callable[..., dict[str, Any]]) -> Callable[..., dict[str,
 )
 def unpack_inside(stock: Callable[..., Any]) -> Callable[..., Any]:
     def load_archive_file(archive_file: str) -> Any:
-        inside = getattr(tarfile, "data_filter", None)
-        if inside is None:  # Python 3.11.3 and older
-            if os.path.isdir(archive_file):
-                return stock(archive_file)
-            raise UserError(
-                f"{archive_file}: this Python ({platform.python_version()}) cannot unpack archives "
-                "safely: unpack it yourself and name the folder, or take a newer Python"
-            )
+        if os.path.isdir(archive_file):
+            return stock(archive_file)
+        inside = tarfile.data_filter  # missing before Python 3.11.4, which unpacks no archive
         before = vars(tarfile.TarFile)["extraction_filter"]  # a static method stays one
         tarfile.TarFile.extraction_filter = staticmethod(inside)
         try:

@@ -66,13 +66,11 @@ def layers_for_bleu(model: Any, text: str, *, eval_bleu: bool) -> list[int]:
         eval_bleu: whether ``--eval-bleu`` is given
 
     Raises:
-        ConfigError: an unknown decoder, a list without ``main``, or no ``--eval-bleu``
+        ConfigError: an unknown decoder, or no ``--eval-bleu``
     """
     choices = decoders(model)
     names = [name.strip() for name in text.split(",")]
     problems = [_not_a_decoder(name, choices) for name in names if name not in choices]
-    if MAIN not in names:
-        problems.append(f"{text!r} leaves out main, whose BLEU chooses checkpoints.")
     if names != [MAIN] and not eval_bleu:
         problems.append(f"{text!r} needs --eval-bleu.")
     if problems:

@@ -4,12 +4,10 @@
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig as FairseqTranslationConfig
 from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
 
-from ..checkpoints.loading import architecture_of
 from ..errors import ConfigError, choice_problem
 from ..names import PUBLISHED
 from .decoder_bleu import bleu_statistics, log_bleu, validation_bleu
@@ -100,12 +98,6 @@ class JointTranslationTask(FairseqTranslationTask):
                 f"{flag}: is for decoding a trained model, not for training."
                 for flag, given in changed.items()
                 if given
-            )
-        name = architecture_of(cfg)
-        if name not in (None, *ARCH_MODEL_REGISTRY, *MODEL_DATACLASS_REGISTRY):
-            raise ConfigError(
-                f"--path: the checkpoint's architecture {name!r} is not known; give the --user-dir "
-                "that has it."
             )
         model = super().build_model(cfg, from_checkpoint)
         if from_checkpoint:  # fairseq-validate builds no generator
