@@ -109,7 +109,7 @@ def _bleu(**options: Any) -> Callable[[str], Any]:
     def make(_: str) -> Any:
         from sacrebleu.metrics import BLEU  # not at the top: --help and listings need no sacreBLEU
 
-        # force: no advice about tokenised full stops; text_checks.py looks at all of the text
+        # force: no advice about tokenised full stops; texts.py looks at all of the text
         return BLEU(force=True, **options)
 
     return make

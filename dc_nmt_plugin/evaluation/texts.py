@@ -1,25 +1,18 @@
-"""Reads hypotheses and references, detokenised and tokenised, and scores them."""
+"""Reads, checks and scores hypotheses and references, detokenised and tokenised."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import UserError, check_choices
 from ..runs.record import Kind, Score
-from ..text.checks import refuse, scan_lines, tokenized_sign, untokenized_sign
+from ..text.checks import form_of, refuse, scan_lines, tokenized_sign, untokenized_sign
 from ..text.languages import is_spaceless
 from ..text.lines import read_lines
 from ..text.tokenizers import MOSES, TOKENIZERS, detokenize, tokenize
-from .generated import check_targets, read_generated
-from .metrics import Metric
-from .text_checks import (
-    case_warnings,
-    check_raw,
-    check_reference,
-    form_warnings,
-    hypothesis_warnings,
-)
+from .generated import UNKNOWN, check_targets, read_generated
+from .metrics import DOTLESS, Metric
 
 
 @dataclass(frozen=True)
@@ -119,14 +112,14 @@ def load_texts(files: TextFiles) -> Texts:
     pieces = ("pieces",) if files.tokenizer == "split" else ()  # the marks of --tokenizer split
     scan = scan_lines(files.hypotheses, lines)
     refuse(scan.findings, allowed=() if files.kind == "raw" else pieces)
-    warnings = hypothesis_warnings(files.hypotheses, lines)
+    warnings = _hypothesis_warnings(files.hypotheses, lines)
 
     references: dict[str, list[str]] = {}
     for path in (files.reference, *files.more_references, files.tokenized_reference):
         if path:
             allowed = pieces if path == files.tokenized_reference else ()
             references[path] = read_lines(path)
-            check_reference(files.hypotheses, len(lines), path, references[path], allowed)
+            _check_reference(files.hypotheses, len(lines), path, references[path], allowed)
     if not references:
         raise UserError("no reference: give --reference (raw text) or --tokenized-reference")
     first = next(iter(references))
@@ -148,7 +141,11 @@ def load_texts(files: TextFiles) -> Texts:
     as_it_is = files.tokenizer == "none" and _have_same_words(reference, tokenized_reference)
     if not as_it_is and not is_spaceless(files.target_lang, references[first]):
         for path in filter(None, (files.reference, *files.more_references)):
-            check_raw(path, references[path])
+            if sign := tokenized_sign(references[path]):
+                raise UserError(
+                    f"{path}: looks tokenised ({sign[2]}), where raw text is expected: give it as "
+                    "--tokenized-reference, without --reference"
+                )
         if sign := tokenized_sign(raw.hypotheses):
             warnings.append(
                 f"{files.hypotheses}: hypotheses that should be detokenised look tokenised "
@@ -159,8 +156,8 @@ def load_texts(files: TextFiles) -> Texts:
         warnings.append(f"{files.tokenized_reference}: does not look tokenised ({text})")
     either = tokenized or raw
     sides = (files.hypotheses, either.hypotheses, either.references)
-    warnings += case_warnings(*sides, files.target_lang)
-    warnings += form_warnings(*sides)
+    warnings += _case_warnings(*sides, files.target_lang)
+    warnings += _form_warnings(*sides)
     return Texts(raw, tokenized, warnings)
 
 
@@ -206,3 +203,73 @@ def _tokenized_sides(
         reference = tokenize(raw, files.tokenizer, files.target_lang)
         how_reference = by_tool
     return Sides(lines, reference, f"hypotheses {how}; reference {how_reference}")
+
+
+# -- checks: text that would make a score silently wrong ---------------------------------------
+
+
+def _check_reference(
+    hypotheses: str, count: int, path: str, lines: Sequence[str], allowed: Sequence[str] = ()
+) -> None:
+    """Checks that a reference has a sentence for each of `count` hypotheses, and can be scored.
+
+    `allowed` has the kinds of problems (of text/checks.py) that are accepted here.
+    """
+    if count != len(lines):
+        raise UserError(
+            f"{hypotheses} against {path}: {count} hypotheses for {len(lines)} references: "
+            "the scores would compare different sentences"
+        )
+    blank = _numbers(not line.strip() for line in lines)
+    if blank:
+        raise UserError(
+            f"{path}: {len(blank):,} references are blank, the first in line {blank[0]}: nothing "
+            "can be compared with them"
+        )
+    unknown = _numbers(UNKNOWN.search(line) for line in lines)
+    if unknown:
+        raise UserError(
+            f"{path}: <unk> in {len(unknown)} references, first in line {unknown[0]}: "
+            "these are the T- lines of fairseq-generate; score against the original text"
+        )
+    refuse(scan_lines(path, lines).findings, (), allowed)
+
+
+def _numbers(found: Iterable[object]) -> list[int]:
+    return [number for number, each in enumerate(found, start=1) if each]
+
+
+def _hypothesis_warnings(path: str, lines: Sequence[str]) -> list[str]:
+    """Returns warnings about empty hypotheses and <unk>, which are scored all the same."""
+    empty = _numbers(not line.strip() for line in lines)
+    unknown = _numbers(UNKNOWN.search(line) for line in lines)
+    warnings = []
+    for what, numbers in (("empty hypotheses", empty), ("hypotheses with <unk>", unknown)):
+        if numbers:
+            warnings.append(f"{path}: {len(numbers):,} {what}, the first in line {numbers[0]:,}")
+    return warnings
+
+
+def _case_warnings(
+    path: str, hypotheses: Sequence[str], references: Sequence[str], target_lang: str
+) -> list[str]:
+    """Returns a warning if only one side is lower-cased."""
+    sides = {"hypotheses": hypotheses, "references": references}
+    lower = [side for side, lines in sides.items() if all(line == line.lower() for line in lines)]
+    if len(lower) != 1:
+        return []
+    remedy = "see the metrics with -lc"
+    if target_lang in DOTLESS:
+        remedy = f"lower-case both as {target_lang} does, because metrics with -lc make i of I"
+    return [f"{path}: only the {lower[0]} are lower-cased: {remedy}"]
+
+
+def _form_warnings(path: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
+    """Returns a warning if the sides are in different forms of Unicode."""
+    forms = form_of(hypotheses), form_of(references)
+    if None in forms or forms[0] == forms[1]:
+        return []
+    return [
+        f"{path}: the hypotheses are in Unicode's form {forms[0]}, the references in {forms[1]}: "
+        "equal letters do not match; bring both into one form"
+    ]
