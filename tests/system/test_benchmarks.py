@@ -19,6 +19,7 @@ def test_steps_of_an_architecture_against_fairseqs_model(corpus, tmp_path):
     def measure():
         sys.argv = ["bench.py", *words, "--max-tokens", "80"]
         sys.path.insert(0, str(ROOT / "benchmarks"))
+        sys.modules.pop("systems", None)  # of the tests; the benchmark has its own
         runpy.run_path(str(ROOT / "benchmarks/bench.py"), run_name="__main__")
 
     process = forks.Fork(measure, subprocess.PIPE)
