@@ -69,7 +69,6 @@ CASES = {
     "score --target-lang de --reference reference no-hypotheses": ["no hypotheses"],
     "compare good bpe --reference reference --target-lang de": ["bpe", "'@@'"],
     "compare good short --reference reference --target-lang de": ["short", "2 hypotheses"],
-    "compare good reference --reference reference --target-lang de --texts good": ["good"],
     "compare newer.json good": ["newer.json", "schema 99", "update dc_nmt_plugin"],
     # checkpoints: nothing is run, nothing is written
     "average --out out.pt pickle.pt": ["pickle.pt"],
