@@ -120,29 +120,24 @@ def check_space(path: str | os.PathLike[str], error: BaseException | str) -> Non
 def making(folder: Path) -> Iterator[Path]:
     """Yields a new folder beside `folder`, and gives it the name if the block succeeds.
 
-    Of two processes that make it at once, one gets the name.
+    Of two processes that make it at once, one gets the name, and the other fails.
 
     Raises:
         UserError: `folder` exists and is not empty, or its disk is full
     """
     target = Path(os.path.realpath(folder))
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{folder} exists already; take another name, or remove it")
     part = target.with_name(f".{target.name}.{os.getpid()}")
-    _refuse_existing(folder)
     shutil.rmtree(part, ignore_errors=True)  # of a killed process that had this number
     try:
         part.mkdir(parents=True)
         yield part
-        _refuse_existing(folder)
         part.replace(target)  # only an empty folder can be there
     except BaseException as error:
         shutil.rmtree(part, ignore_errors=True)
         check_space(folder, error)
         raise
-
-
-def _refuse_existing(folder: Path) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} exists already; take another name, or remove it")
 
 
 @contextmanager

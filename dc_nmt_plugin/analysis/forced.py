@@ -12,7 +12,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ..modules import diagnostics
-from ..modules.core.recording import Recorded, Records, recording, reducing
+from ..modules.core.recording import Recorded, Records, recording
 from ..modules.diagnostics import Diagnostic, Totals, pool
 from .subject import Subject
 
@@ -81,7 +81,7 @@ def reduced_batch(
     def reduce(recorded: Recorded) -> None:
         add({"": recorded}, batch)
 
-    with reducing(subject.model, names, reduce):
+    with recording(subject.model, names, reduce):
         return _forward(subject, sample)
 
 

@@ -17,7 +17,7 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 from fairseq.logging import metrics
 from torch import Tensor, nn
 
-from ..modules.core.recording import reducing
+from ..modules.core.recording import recording
 from ..modules.diagnostics import NEEDED, Batch, Totals, diagnose
 from ..modules.fast.chunked_loss import SmoothedLoss, label_smoothed_loss
 from ..modules.fast.packing import pack, real_rows
@@ -154,7 +154,7 @@ class JointLossCriterion(FairseqCriterion):
 
     def _diagnosing(
         self, model: Any, sample: dict[str, Any], totals: Totals
-    ) -> AbstractContextManager[None]:
+    ) -> AbstractContextManager[object]:
         """Adds every diagnostic of a validation batch to `totals`, as the modules run."""
         batch = Batch(
             source=sample["net_input"]["src_tokens"],
@@ -162,7 +162,7 @@ class JointLossCriterion(FairseqCriterion):
             target=sample["target"],
             padding_idx=self.padding_idx,
         )
-        return reducing(model, NEEDED, lambda recorded: diagnose(recorded, batch, totals))
+        return recording(model, NEEDED, lambda recorded: diagnose(recorded, batch, totals))
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -83,7 +83,11 @@ def give_places(layers: Iterable[nn.Module], side: str) -> None:
 
 
 @contextmanager
-def recording(model: nn.Module, names: Collection[str] | None = None) -> Iterator[Records]:
+def recording(
+    model: nn.Module,
+    names: Collection[str] | None = None,
+    take: Callable[[Recorded], None] | None = None,
+) -> Iterator[Records]:
     """Collects what every :class:`Recordable` inside `model` records.
 
     Recordings of the same modules can be nested; each gets the tensors that it asked for.
@@ -91,62 +95,36 @@ def recording(model: nn.Module, names: Collection[str] | None = None) -> Iterato
     Args:
         model: the modules that record
         names: of the tensors to record; None for all
+        take: reduces the tensors of one module of the main stacks when its forward pass ends. They
+            are not kept, so that no more than one module's attention weights exist at a time.
+            Tensors that are recorded later, such as by a loop over steps, are reduced at the end.
 
     Yields:
         {module name: {tensor name: tensor}}, filled by the forward passes run inside
     """
     records: Records = {}
-    by_module = {}
+    by_module: dict[Recordable, Recorded] = {}
     for name, module in model.named_modules():
-        if isinstance(module, Recordable):
-            records[name] = by_module[module] = Recorded(module.place, names)
-    with _attached(by_module):
-        yield records
+        if isinstance(module, Recordable) and not (
+            take and module.place and module.place.auxiliary
+        ):
+            recorded = records[name] = by_module[module] = Recorded(module.place, names)
+            module._recordings = (*module._recordings, recorded)
 
-
-@contextmanager
-def reducing(
-    model: nn.Module, names: Collection[str], take: Callable[[Recorded], None]
-) -> Iterator[None]:
-    """Gives `take` what each module of the main stacks recorded, when its forward pass ends.
-
-    What is recorded later for a module, such as by a loop over steps, is given at the end.
-    Nothing is kept, so that no more than one module's attention weights exist at a time. Auxiliary
-    decoders record nothing.
-
-    Args:
-        model: the modules that record
-        names: of the tensors to record
-        take: reduces the tensors of one module
-    """
-    by_module = {}
-    for module in model.modules():
-        if isinstance(module, Recordable) and not (module.place and module.place.auxiliary):
-            by_module[module] = Recorded(module.place, names)
-
-    def finish(module: nn.Module, *call: object) -> None:
+    def reduce(module: nn.Module, *call: object) -> None:
         recorded = by_module[module]  # type: ignore[index]
-        if recorded:
+        if take and recorded:
             take(recorded)
             recorded.clear()
 
-    handles = [module.register_forward_hook(finish) for module in by_module]
+    handles = [module.register_forward_hook(reduce) for module in by_module] if take else []
     try:
-        with _attached(by_module):
-            yield
+        yield records
         for module in by_module:
-            finish(module)
+            reduce(module)
     finally:
         for handle in handles:
             handle.remove()
-
-
-@contextmanager
-def _attached(by_module: Mapping[Recordable, Recorded]) -> Iterator[None]:
-    for module, recorded in by_module.items():
-        module._recordings = (*module._recordings, recorded)
-    try:
-        yield
-    finally:
         for module, recorded in by_module.items():
-            module._recordings = tuple(each for each in module._recordings if each is not recorded)
+            others = (each for each in module._recordings if each is not recorded)
+            module._recordings = tuple(others)

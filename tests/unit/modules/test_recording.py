@@ -2,7 +2,7 @@
 
 import torch
 
-from dc_nmt_plugin.modules.core.recording import Place, Recordable, recording, reducing
+from dc_nmt_plugin.modules.core.recording import Place, Recordable, recording
 
 
 class Module(Recordable):
@@ -30,7 +30,7 @@ def test_reducing_keeps_the_tensors_of_no_module():
         holding = [module for module in net if any(module._recordings)]
         seen.append((recorded.place, set(recorded), len(holding)))
 
-    with reducing(net, ["weights"], take):
+    with recording(net, ["weights"], take):
         for module in net:
             module()
         assert not any(any(module._recordings) for module in net)
@@ -41,7 +41,7 @@ def test_reducing_keeps_the_tensors_of_no_module():
 
 def test_a_recording_inside_reducing_keeps_its_tensors():
     module, taken = Module(), []
-    with reducing(module, ["weights"], lambda recorded: taken.append(set(recorded))):
+    with recording(module, ["weights"], lambda recorded: taken.append(set(recorded))):
         with recording(module, ["gates"]) as inner:
             module()
         assert set(inner[""]) == {"gates"}
