@@ -48,9 +48,7 @@ def main(argv: Sequence[str]) -> int:
     if flags:  # refused before any work
         from .. import registration  # noqa: F401
         from ..compat.fairseq_flags import GENERATE, parse_flags
-        from ..evaluation.generated import check_free_flags
 
-        check_free_flags(flags)
         parse_flags(GENERATE, ["data", "--task", "translation_dc_nmt", *flags])
     from ..recipes.plan import RunOptions
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import UserError
-from ..flags import flag_name, given_flags, setting_name
+from ..flags import flag_name, setting_name
 from ..runs.record import Flags
 from ..text.lines import read_lines, read_log, remove_bpe
 
@@ -148,18 +148,6 @@ def check_free(origin: object, settings: Mapping[str, Any]) -> None:
             f"{origin}: fairseq-generate with {flag} gives no free translation, and a score of "
             "its output would not be one of the model; translate without that flag"
         )
-
-
-def check_free_flags(flags: Sequence[str]) -> None:
-    """Checks flags of ``fairseq-generate`` before anything is translated.
-
-    Raises:
-        UserError: as :func:`check_free` does
-    """
-    given = given_flags(flags)
-    settings = {name: given.get(flag_name(name)) for name in _FREE}
-    # a flag without a value is a switch
-    check_free("--", {n: value or "True" for n, value in settings.items() if value is not None})
 
 
 def _same(value: str, free: str) -> bool:

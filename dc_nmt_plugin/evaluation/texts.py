@@ -137,8 +137,12 @@ def load_texts(files: TextFiles) -> Texts:
         each = (tokenize(lines, files.tokenizer, files.target_lang) for lines in more)
         tokenized = replace(tokenized, more=tuple(each))
 
-    # text that the user tokenised, which dc-nmt new --tokenized takes as it is
-    as_it_is = files.tokenizer == "none" and _have_same_words(reference, tokenized_reference)
+    as_it_is = False
+    if files.tokenizer == "none" and reference and tokenized_reference:
+        # text that the user tokenised, which dc-nmt new --tokenized takes as it is: the references
+        # differ in spaces alone
+        words = [[line.split() for line in side] for side in (reference, tokenized_reference)]
+        as_it_is = words[0] == words[1]
     if not as_it_is and not is_spaceless(files.target_lang, references[first]):
         for path in filter(None, (files.reference, *files.more_references)):
             if sign := tokenized_sign(references[path]):
@@ -159,13 +163,6 @@ def load_texts(files: TextFiles) -> Texts:
     warnings += _case_warnings(*sides, files.target_lang)
     warnings += _form_warnings(*sides)
     return Texts(raw, tokenized, warnings)
-
-
-def _have_same_words(one: list[str] | None, other: list[str] | None) -> bool:
-    """Returns True for lines that differ in spaces alone."""
-    if one is None or other is None:
-        return False
-    return [line.split() for line in one] == [line.split() for line in other]
 
 
 def _raw_sides(

@@ -100,10 +100,3 @@ def test_another_set_is_refused(generated, here, capsys):
     told = capsys.readouterr().err
     assert "5 of 5 T- lines are not lines of test1" in told and "--gen-subset" in told
     assert not (here / "out.json").exists()
-
-
-def test_evaluate_refuses_before_it_translates(here, capsys):
-    words = ["evaluate", "multi30k_en_de", ARCH, "--out", "runs", "--as", "forced"]
-    assert cli.main([*words, "--", "--prefix-size", "400"]) == 1
-    assert "with --prefix-size 400 gives no free translation" in capsys.readouterr().err
-    assert not (here / "runs").exists()
