@@ -68,25 +68,6 @@ def test_class_names_stay_because_a_resumption_compares_them():
     }
 
 
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({}, set()),
-        ({"aux_layers": "1"}, set()),
-        ({"source_features": "c-agg"}, set()),
-        (
-            {"encoder_self_attention": "cross_aggregation"},
-            {
-                *(f"{name}_{layer}" for name in ("added_norm", "head_entropy") for layer in "123"),
-                *(f"head_weight_{layer}_{head}" for layer in "123" for head in "12"),
-            },
-        ),
-    ],
-)
-def test_nothing_else_is_logged(settings, expected):
-    assert names(logged(build("transformer_standard", **settings))) == expected
-
-
 def test_recurrent_models_and_language_models_too():
     # the memory is recorded by a loop over steps, after its own forward pass
     for kind, readout in (("gru", "content"), ("gru", "memory-rnn"), ("lm", "content")):

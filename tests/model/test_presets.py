@@ -116,6 +116,8 @@ def test_several_problems_come_at_once():
 
 
 def test_stock_criterion_with_auxiliary_decoders_is_refused():
+    with pytest.raises(ConfigError, match="--criterion transformer_ms_aux"):
+        build("transformer_ms_aux", criterion="label_smoothed_cross_entropy")
     model = build("transformer_ms_aux").train()
     with pytest.raises(ConfigError, match="--criterion transformer_ms_aux"):
         model(**sample(sentences([3]), sentences([2]))["net_input"])

@@ -8,8 +8,6 @@ from recurrent import MODELS, SOURCE, TARGET, build, prefixes, run
 
 from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.models.recurrent.config import READOUTS
-from dc_nmt_plugin.modules.core.recording import recording
-from dc_nmt_plugin.modules.diagnostics import Batch, previous_word_totals
 
 
 @pytest.mark.parametrize("left_target", [False, True])
@@ -25,18 +23,6 @@ def test_padding_never_leaks(kind, readout, left_source, left_target):
         alone, _ = run(net, source[row][None], words[None])
         part = slice(-len(words), None) if left_target else slice(len(words))
         torch.testing.assert_close(together[row, part], alone[0], atol=1e-10, rtol=0)
-
-
-@pytest.mark.parametrize("left", [False, True])
-def test_annotations_are_torchs_bidirectional_gru_in_the_batchs_own_layout(left):
-    net = build("gru", "baseline")
-    source = sentences(SOURCE)
-    together = net.encoder(pad(source, left=left, extra=1)).features[0]
-    for row, words in enumerate(source):
-        embedded = net.encoder.embed_tokens(words)[None]
-        part = slice(-len(words), None) if left else slice(len(words))
-        expected = net.encoder.gru(embedded)[0][0]
-        torch.testing.assert_close(together[row, part], expected, atol=1e-10, rtol=0)
 
 
 @pytest.mark.parametrize(("kind", "readout"), MODELS)
@@ -137,24 +123,3 @@ def test_every_parameter_has_a_gradient_where_all_targets_have_one_token(kind, r
     output.square().sum().backward()
     assert [name for name, p in net.named_parameters() if p.grad is None] == []
     assert all(bool(torch.isfinite(p.grad).all()) for p in net.parameters())
-
-
-def target_batch(lengths):
-    tokens = pad(sentences(lengths), left=False)
-    return Batch(tokens, None, tokens, 1)
-
-
-@pytest.mark.parametrize("readout", ["mean", "content", "content+scope"])
-def test_diagnostics_come_from_one_forward_pass(readout):
-    for kind in ("gru", "lm"):
-        net = build(kind, readout)
-        target = shifted(sentences(TARGET, seed=5))
-        with recording(net) as records:
-            run(net, pad(sentences(SOURCE), left=True), pad(target, left=False))
-        totals = previous_word_totals(records, target_batch(TARGET))
-        entropy, count = totals[("previous_entropy",)]
-        assert int(count) == sum(TARGET)
-        if readout == "mean":  # log t and 1 / t at position t
-            positions = torch.cat([torch.arange(1.0, n + 1) for n in TARGET]).double()
-            torch.testing.assert_close(entropy, positions.log().sum())
-            torch.testing.assert_close(totals[("previous_last",)][0], (1 / positions).sum())

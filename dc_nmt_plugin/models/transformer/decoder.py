@@ -19,6 +19,11 @@ from ...modules.fast.packing import real_rows, worth_packing
 from ..decoder import Decoder, DecoderOutput
 from .layers import LayerStack, TokenEmbedding
 
+IGNORED = (
+    "the criterion ignores the auxiliary decoders of --aux-layers, and would train the main "
+    "decoder alone; use --criterion transformer_ms_aux or joint_label_smoothed_cross_entropy."
+)
+
 
 class TransformerDecoder(Decoder):
     """The main decoder and, for multi-level supervision (thesis ch. 4), auxiliary ones.
@@ -80,11 +85,7 @@ class TransformerDecoder(Decoder):
                 joint loss requests features
         """
         if self.auxiliary and self.training and not features_only:
-            raise ConfigError(
-                "the criterion ignores the auxiliary decoders of --aux-layers, and would train "
-                "the main decoder alone; use --criterion transformer_ms_aux or "
-                "joint_label_smoothed_cross_entropy."
-            )
+            raise ConfigError(IGNORED)
 
     def extract_features(
         self,

@@ -10,7 +10,7 @@ from ...errors import ConfigError
 from ..options import Configured, read_config
 from .build import build_decoder, build_encoder, token_matrix
 from .config import MODEL_NAME, TransformerConfig, idle_settings
-from .decoder import TransformerDecoder
+from .decoder import IGNORED, TransformerDecoder
 from .encoder import TransformerEncoder
 from .stock import is_stock, stock_to_plugin
 
@@ -38,6 +38,9 @@ class TransformerModel(Configured, FairseqEncoderDecoderModel):
         """
         cfg = read_config(args, TransformerConfig)
         cfg.check()
+        stock = ("cross_entropy", "label_smoothed_cross_entropy")
+        if cfg.auxiliary_layers and getattr(args, "criterion", None) in stock:
+            raise ConfigError(IGNORED)  # before anything is written; others at the first step
         source, target = task.source_dictionary, task.target_dictionary
         if cfg.share_all_embeddings and source != target:
             raise ConfigError(

@@ -10,7 +10,6 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from dc_nmt_plugin.analysis import ANALYSES
 from dc_nmt_plugin.commands.parser import figure as figure_name
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.buckets import Bucket
@@ -84,28 +83,6 @@ def test_divergence():
     assert [bar.get_width() for bar in bars.patches] == [0.2, 0.5, 0.2]
 
 
-def test_gates():
-    layers = [
-        {"side": "encoder", "layer": n, "gate": gate, "mean": mean}
-        for gate, means in (("lambda_k", [0.3, 0.1]), ("lambda_q", [0.6, 0.2]))
-        for n, mean in enumerate(means, 1)
-    ]
-    means = {"encoder": {"lambda_q": 0.4, "lambda_k": 0.2}}
-    results = {"a": {"contexts": {"encoder": "deep"}, "layers": layers, "means": means}}
-    (axes,), tables = drawn("gates", results)
-    assert "deep" in axes.get_title()
-    assert line(axes, "λ_Q") == [0.6, 0.2] and line(axes, "λ_K") == [0.3, 0.1]
-    assert tables[0].rows[0] == ["a", "encoder", "deep", "λ_Q", "0.400", "0.600", "0.200"]
-
-
-def test_parts_of_speech():
-    tags = {tag: {"words": 2, "lambda_q": q} for tag, q in (("NOUN", 0.2), ("DET", 0.6))}
-    results = {"a": {"side": "encoder", "tags": tags, "all": {"words": 4, "lambda_q": 0.4}}}
-    (axes,), tables = drawn("parts-of-speech", results)
-    assert heights(axes) == [0.2, 0.6] and line(axes, "all words, λ_Q") == [0.4, 0.4]
-    assert [row[1] for row in tables[0].rows] == ["NOUN", "DET", "all words"]
-
-
 def test_routing():
     row = {"layer": 1, "added_norm": 2.0, "vertical_norm": 1.0, "horizontal_norm": 1.5,
            "zero_vertical": 0.5, "zero_horizontal": 0.25, "entropy": 0.3,
@@ -119,7 +96,7 @@ def test_routing():
 def test_source_layers():
     masked = []
     for layer, gap, p, holm in ((1, -1.0, 0.001, 0.003), (2, -0.5, 0.03, 0.06), (3, 0.2, 0.4, 0.4)):
-        test = Difference(gap, (gap - 0.5, gap + 0.5), p, 0.3, None, p, None, p / 2)
+        test = Difference(gap, (gap - 0.5, gap + 0.5), p, 0.3, None, p, p / 2)
         masked.append({"layer": layer, "bleu": 10.0 + gap, "difference": gap,
                        "against": asdict(test), "corrected_p": holm})  # fmt: skip
     about = {"text": "", "signature": "nrefs:1"}
@@ -207,15 +184,6 @@ def test_letters_without_a_font_are_named(tmp_path, monkeypatch, capsys):
     assert "has 2 letters of the figure" in capsys.readouterr().err
 
 
-def test_matrix():
-    matrix = {"attention": "encoder.1.self", "head": "head 1", "queries": ["a", "b"],
-              "keys": ["c", "d"], "weights": [[0.1, 0.9], [0.4, 0.6]]}  # fmt: skip
-    axes, tables = drawn("matrix", {"a": {"attentions": ["encoder.1.self"], "matrices": [matrix]}})
-    assert axes[0].images[0].get_array().tolist() == matrix["weights"]
-    assert [text.get_text() for text in axes[0].get_xticklabels()] == ["c", "d"]
-    assert tables[1].rows == [["a", "0.10", "0.90"], ["b", "0.40", "0.60"]]
-
-
 def test_curves():
     results = {
         "a-s1": {"curves": {"valid:ppl": [(10, 8.0), (20, 4.0)]}, "seed": 1},
@@ -230,11 +198,6 @@ def test_curves():
     (axes,), (table,) = drawn("curves", results)
     assert axes.get_ylabel() == "valid: divergence, encoder, nats"
     assert table.rows == [["b-s1", "valid:dv_encoder", "2", "0.1", "0.1", "0.1", "0.1"]]
-
-
-def test_every_analysis_has_a_figure_here():
-    tested = {name.removeprefix("test_").replace("_", "-") for name in globals()}
-    assert set(ANALYSES) <= tested
 
 
 def test_files(tmp_path):
