@@ -7,6 +7,7 @@ import io
 import logging
 import os
 import platform
+import select
 import signal
 import sys
 import warnings
@@ -101,8 +102,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"\n{program}: stopped; recipes continue where they stopped", file=sys.stderr)
         return 128 + signal.SIGINT
     except Exception as error:
-        dropped = _drop_output()
-        if isinstance(error, BrokenPipeError) and dropped:
+        has_no_reader = isinstance(error, BrokenPipeError) and _has_no_reader()
+        _drop_output()
+        if has_no_reader:
             return 128 + signal.SIGPIPE  # of head or less, which have read enough
         sentence = _sentence(error)
         if sentence is None or debugging():
@@ -141,18 +143,19 @@ def _sentence(error: Exception) -> str | None:
     return refusal(error)
 
 
-def _drop_output() -> bool:
-    """Drops what standard output cannot take, so that its end does not fail again.
+def _has_no_reader() -> bool:
+    """Returns True when standard output is a pipe whose reader (head, less) has ended."""
+    output = select.poll()
+    output.register(sys.stdout.fileno(), 0)  # poll reports errors without a mask
+    return bool(output.poll(0))
 
-    Returns:
-        True if there was something to drop
-    """
+
+def _drop_output() -> None:
+    """Drops what standard output cannot take, so that its end does not fail again."""
     try:
         print(end="", flush=True)
-        return False
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
 
 
 if __name__ == "__main__":
