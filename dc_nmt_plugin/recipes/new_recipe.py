@@ -255,8 +255,8 @@ def _hold_out(
     size = min(HELD_OUT, len(source) // 20)
     if len(places) < size * len(sets):
         raise UserError(
-            f"--train: only {len(places):,} of {len(source):,} pairs occur once, and "
-            f"{size * len(sets):,} are to be held out: give --valid and --test"
+            f"--train: only {len(places):,} of {len(source):,} pairs occur once and in no other "
+            f"set, and {size * len(sets):,} are to be held out: give --valid and --test"
         )
     drawn = random.Random(SEED).sample(range(len(places)), size * len(sets))
     set_of = {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}
