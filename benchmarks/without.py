@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
 from torch import Tensor
 
 from dc_nmt_plugin.modules.core import attention
-from dc_nmt_plugin.modules.fast import chunked_loss, dropout, packing
+from dc_nmt_plugin.modules.fast import dropout, packing
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
 from dc_nmt_plugin.tasks.fast import beam_search, onednn_layers
 
@@ -42,18 +41,6 @@ def plain_add(x: Tensor, y: Tensor, p: float, training: bool) -> Tensor:
     return x + F.dropout(y, p, training)
 
 
-def plain_loss(
-    features: Tensor, weight: Tensor, target: Tensor, *, epsilon: float, bias: Tensor | None = None,
-    count_correct: bool = False,
-) -> chunked_loss.SmoothedLoss:  # fmt: skip
-    """Returns the loss of fairseq's criterion, with all logits at once."""
-    logits = F.linear(features, weight, bias)
-    lprobs = logits.log_softmax(dim=-1, dtype=torch.float32)
-    loss, nll = label_smoothed_nll_loss(lprobs, target, epsilon)
-    correct = logits.argmax(dim=1).eq(target).sum() if count_correct else target.new_zeros(())
-    return chunked_loss.SmoothedLoss(loss, nll.detach(), correct)
-
-
 def attend_layer_by_layer(
     self: Any, queries: Tensor, projected: Any, source: Any, length: int
 ) -> Tensor:
@@ -78,7 +65,6 @@ PIECES: dict[str, Callable[[], list[Swap]]] = {
         *everywhere(dropout.dropout, F.dropout),
         *everywhere(dropout.add_dropped, plain_add),
     ],
-    "chunked_loss": lambda: everywhere(chunked_loss.label_smoothed_loss, plain_loss),
     # of both
     "onednn": lambda: everywhere(onednn_layers.onednn_layers, lambda parts: nullcontext()),
     # of decoding

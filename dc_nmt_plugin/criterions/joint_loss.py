@@ -5,7 +5,7 @@ import math
 import re
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from fairseq import utils
@@ -15,11 +15,10 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
     label_smoothed_nll_loss,
 )
 from fairseq.logging import metrics
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..modules.core.recording import recording
 from ..modules.diagnostics import NEEDED, Batch, Totals, diagnose
-from ..modules.fast.chunked_loss import SmoothedLoss, label_smoothed_loss
 from ..modules.fast.packing import pack, real_rows
 from ..names import PUBLISHED
 
@@ -34,6 +33,20 @@ class JointLossConfig(LabelSmoothedCrossEntropyCriterionConfig):
     )
 
 
+class DecoderLoss(NamedTuple):
+    """Holds sums over the real target tokens, with natural logarithms.
+
+    Attributes:
+        loss: label-smoothed cross-entropy, with gradient
+        nll: negative log-likelihood
+        correct: tokens whose most probable prediction is the target; zero unless counted
+    """
+
+    loss: Tensor
+    nll: Tensor
+    correct: Tensor
+
+
 @register_criterion("joint_label_smoothed_cross_entropy", dataclass=JointLossConfig)
 class JointLossCriterion(FairseqCriterion):
     """J = loss of the main decoder + γ Σ loss of the auxiliary ones (thesis ch. 4), with label
@@ -45,7 +58,7 @@ class JointLossCriterion(FairseqCriterion):
     the accuracy of each decoder is logged, and the diagnostics of every mechanism of the model
     (:mod:`..modules.diagnostics`).
 
-    Output projection and loss are computed in chunks of rows on the real target positions.
+    Logits are computed at the real target positions only.
     """
 
     def __init__(
@@ -120,20 +133,22 @@ class JointLossCriterion(FairseqCriterion):
                 log[f"aux{layer}_n_correct"] = utils.item(part.correct)
         return total
 
-    def decoder_loss(self, model: Any, features: Tensor, target: Tensor) -> SmoothedLoss:
-        """Returns the loss of one decoder's states (B, T, C) against target (B, T)."""
+    def decoder_loss(self, model: Any, features: Tensor, target: Tensor) -> DecoderLoss:
+        """Returns the loss of one decoder's states (B, T, C) against target (B, T).
+
+        (1 - ε - ε_i) nll + ε_i Σ_v -log p_v with ε_i = ε / (V - 1); softmax in float32.
+        """
         features = features[:, self.ignore_prefix_size :]
         target = target[:, self.ignore_prefix_size :]
         rows = real_rows(target.eq(self.padding_idx))
-        projection: nn.Linear = model.decoder.output_projection
-        return label_smoothed_loss(
-            pack(features, rows),
-            projection.weight,
-            target.flatten().index_select(0, rows),
-            epsilon=self.eps,
-            bias=projection.bias,
-            count_correct=self._counts_correct(model),
-        )
+        target = target.flatten().index_select(0, rows)
+        logits = model.decoder.output_layer(pack(features, rows))  # (N, V)
+        loss, nll = label_smoothed_nll_loss(_log_softmax(logits), target, self.eps)
+        if self._counts_correct(model):
+            correct = logits.argmax(dim=1).eq(target).sum()
+        else:
+            correct = target.new_zeros(())
+        return DecoderLoss(loss, nll.detach(), correct)
 
     def _counts_correct(self, model: Any) -> bool:
         return self.report_accuracy or (_has_auxiliary(model) and not model.training)
@@ -142,7 +157,7 @@ class JointLossCriterion(FairseqCriterion):
         self, model: Any, features: Tensor, target: Tensor
     ) -> tuple[Tensor, Tensor]:
         logits = model.decoder.output_layer(features[:, self.ignore_prefix_size :])
-        lprobs = torch.log_softmax(logits.float(), dim=-1)
+        lprobs = _log_softmax(logits)
         loss, nll = label_smoothed_nll_loss(
             lprobs.reshape(-1, lprobs.size(-1)),
             target[:, self.ignore_prefix_size :].reshape(-1),
@@ -203,6 +218,11 @@ class JointLossCriterion(FairseqCriterion):
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
         return True  # every logged value is a sum
+
+
+def _log_softmax(logits: Tensor) -> Tensor:
+    exact = torch.promote_types(logits.dtype, torch.float32)
+    return torch.log_softmax(logits, dim=-1, dtype=exact)
 
 
 def _has_auxiliary(model: Any) -> bool:

@@ -1,11 +1,10 @@
-"""The joint loss: embeddings and output projection are shared, and no logits are stored whole."""
+"""The joint loss: embeddings and output projection are shared."""
 
 import pytest
 import torch
 from helpers import build, perturb, sample, sentences, task
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
-from dc_nmt_plugin.modules.fast import chunked_loss
 
 GAMMA = 0.3
 
@@ -41,42 +40,47 @@ def test_shared_matrices_get_the_weighted_sum_of_every_decoders_gradient(tied, f
     assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(joint, total, strict=True))
 
 
-def test_no_decoders_logits_are_kept_for_the_backward_pass(monkeypatch):
-    """With 13 target positions in chunks of 4, nothing of vocabulary size is ever whole."""
-    words, rows = 996, 4
-    model = perturb(build("transformer_ms_aux_aif", words, aux_layers="1,2")).train()
-    vocabulary = model.decoder.output_projection.weight.size(0)
-    monkeypatch.setattr(chunked_loss, "rows_of_chunk", lambda device, vocabulary: rows)
-    kept = []
-
-    def keep(tensor):
-        kept.append(tuple(tensor.shape))
-        return tensor
-
-    with Shapes() as made, torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        loss, _, _ = JointLossCriterion(task(words), False, 0.1)(model, batch(words))
-    loss.backward()
-    width = model.decoder.output_projection.weight.size(1)
-    assert (vocabulary, width) in kept  # the gradient of the projection, once a decoder
-    assert not [shape for shape in kept if vocabulary in shape and shape != (vocabulary, width)]
-    logits = {
-        shape
-        for shape in made.shapes
-        if len(shape) > 1 and shape[-1] == vocabulary and shape != (width, vocabulary)
-    }
-    assert logits == {(rows, vocabulary), (13 % rows, vocabulary)}
+def written_out(features, projection, target, epsilon):
+    """(1 - ε - ε_i) nll + ε_i Σ_v -log p_v, one token after the other."""
+    weight, bias = projection.weight, projection.bias
+    eps_i = epsilon / (len(weight) - 1)
+    loss = nll = 0.0
+    correct = 0
+    for row, token in zip(features, target.tolist(), strict=True):
+        logits = [row @ weight[v] + (0 if bias is None else bias[v]) for v in range(len(weight))]
+        normaliser = torch.logsumexp(torch.stack(logits), 0)
+        log_p = [logit - normaliser for logit in logits]
+        nll = nll - log_p[token]
+        loss = loss - (1 - epsilon - eps_i) * log_p[token] - eps_i * sum(log_p)
+        correct += int(torch.stack(logits).argmax()) == token
+    return loss, nll, correct
 
 
-class Shapes(torch.utils._python_dispatch.TorchDispatchMode):
-    """Notes the shape of every result of every operation."""
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_the_loss_of_a_decoder_is_the_formula_at_real_positions(epsilon):
+    model = perturb(build("transformer_standard")).double()
+    features = model(**batch()["net_input"], features_only=True)[0].detach().requires_grad_()
+    target = batch()["target"]
+    criterion = JointLossCriterion(task(), False, epsilon, report_accuracy=True)
+    loss, nll, correct = criterion.decoder_loss(model, features, target)
+    real = target.ne(criterion.padding_idx)
+    projection = model.decoder.output_projection
+    wanted = written_out(features[real], projection, target[real], epsilon)
+    torch.testing.assert_close((loss, nll), wanted[:2], rtol=1e-10, atol=0)
+    assert int(correct) == wanted[2]
+    both = (features, projection.weight)
+    ours, loops = (torch.autograd.grad(each, both) for each in (loss, wanted[0]))
+    torch.testing.assert_close(ours, loops, rtol=1e-9, atol=1e-12)
 
-    def __enter__(self):
-        self.shapes = []
-        return super().__enter__()
 
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        for tensor in result if isinstance(result, (tuple, list)) else [result]:
-            if isinstance(tensor, torch.Tensor):
-                self.shapes.append(tuple(tensor.shape))
-        return result
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_softmax_and_sums_are_in_float32(dtype):
+    model = perturb(build("transformer_standard"))
+    features = model(**batch()["net_input"], features_only=True)[0].detach().to(dtype)
+    criterion, target = JointLossCriterion(task(), False, 0.1), batch()["target"]
+    low = criterion.decoder_loss(model.to(dtype), features, target).loss
+    with torch.no_grad():
+        logits = model.decoder.output_layer(features[target.ne(criterion.padding_idx)]).double()
+    model.decoder.output_layer = lambda unused: logits
+    exact = criterion.decoder_loss(model, features, target).loss
+    assert low.dtype == torch.float32 and float(low) == pytest.approx(float(exact), rel=1e-6)
