@@ -12,9 +12,8 @@ from ..errors import UserError
 from ..figure import HEAT, Chart, Line, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import pool
-from .forced import ForcedBatch, force
+from .forced import ATTENTIONS, ForcedBatch, Site, attentions, force
 from .report import Results, Table
-from .sites import ATTENTIONS, Site, attentions
 from .subject import STOCK_RECORDS_NOTHING, Subject
 
 OF = {

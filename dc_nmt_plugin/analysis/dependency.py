@@ -15,9 +15,8 @@ from ..figure import Chart, Line, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import kl
 from ..tasks.decoding import choose_fusion
-from .forced import ForcedBatch, described, reduced_batch, samples
+from .forced import ForcedBatch, attentions, described, reduced_batch, samples
 from .report import Results, Table, layer_table
-from .sites import attentions
 from .subject import Subject
 
 

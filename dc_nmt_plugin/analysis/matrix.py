@@ -12,9 +12,8 @@ from torch import Tensor
 from ..errors import UsageError, UserError
 from ..figure import HEAT
 from ..flags import listed
-from .forced import described, recorded_batch, with_target
+from .forced import ATTENTIONS, Site, attentions, described, recorded_batch, with_target
 from .report import Results, Table
-from .sites import ATTENTIONS, Site, attentions
 from .subject import Subject
 from .words import segment
 

@@ -33,8 +33,7 @@ class TransformerModel(Configured, FairseqEncoderDecoderModel):
             task: gives source and target dictionary
 
         Raises:
-            ConfigError: the flags contradict each other, or embeddings are to be shared between
-                different dictionaries
+            ConfigError: the flags contradict each other or the dictionaries
         """
         cfg = read_config(args, TransformerConfig)
         cfg.check()
