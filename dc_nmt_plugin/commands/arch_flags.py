@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Sequence
+from dataclasses import Field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..errors import check_choices
 from ..flags import as_flags, flag_name
 from .parser import Parser
 
 if TYPE_CHECKING:
-    from ..models.presets import Family
-    from ..recipes.architecture import Flag
+    from ..models.presets import Architecture, Family
+    from ..recipes.settings import RunSettings
 
 WIDTH = 100
+COMMAND_WIDTH = 74
+# the task whose settings are shown as each family's published settings
+TASK = "wmt14_en_de"
+TASK_OF = {"gru_selfattn_residual": "wmt13_es_en"}
+LANGUAGE_MODEL = (
+    "--sample-break-mode eos --optimizer adam --lr 1e-3 --weight-init xavier "
+    "--output-bias-init unigram --max-tokens 4096 --max-epoch 20"
+)
 FOOT = """\
 A size is appended to a name; a name without one has the published size. A variant with auxiliary
 decoders has only the sizes with enough encoder layers. dc-nmt arch-flags ARCH prints a training
@@ -31,32 +42,45 @@ def main(argv: Sequence[str]) -> int:
         parser.error("--all goes with an architecture")
 
     from ..models.presets import FAMILIES, architectures
-    from ..recipes.architecture import describe
+    from ..recipes.recipe import load
+    from ..recipes.settings import settings_of
 
     if args.arch is None:
         print("\n\n".join([*map(_family, FAMILIES), FOOT]))
         return 0
-    found = describe(args.arch, str(Path(__file__).resolve().parents[1]))
-    family = architectures()[args.arch].family
-    print(textwrap.fill(f"{found.name}: {found.about}", WIDTH))
-    if found.cites:
-        print(f"Published: {found.cites}")
-    print(f"\n{found.command}\n")
-    print(textwrap.fill(f"Settings of this command: {found.source}", WIDTH))
+    check_choices("architecture", [args.arch], architectures(), "dc-nmt arch-flags")
+    architecture = architectures()[args.arch]
+    family = architecture.family
+    published, source = None, family.cites
+    if family.task != "language_modeling":  # which has no recipe
+        recipe = load(TASK_OF.get(family.name, TASK))
+        published = settings_of(recipe, _without_size(architecture))
+        source = f"{recipe.name}'s recipe, on one GPU. {published.source}"
+    print(textwrap.fill(f"{args.arch}: {family.about}", WIDTH))
+    if family.cites:
+        print(f"Published: {family.cites}")
+    print(f"\n{_command(architecture, published)}\n")
+    print(textwrap.fill(f"Settings of this command: {source}", WIDTH))
     of_mechanism = _own_flags(family)
-    own = [flag for flag in found.flags if flag.name in of_mechanism]
-    others = [flag for flag in found.flags if flag not in own]
+    flags = fields(architecture.config)
+    own = [flag for flag in flags if flag_name(flag.name) in of_mechanism]
+    others = [flag for flag in flags if flag not in own]
     if own:
         print("\nFlags of the mechanism, with the values of this name:")
-        print("\n".join(map(_flag, own)))
+        print("\n".join(_flag(architecture, flag) for flag in own))
     if args.all:
-        print("\n".join(["\nAll other flags:", *map(_flag, others)]))
+        print("\nAll other flags:")
+        print("\n".join(_flag(architecture, flag) for flag in others))
         return 0
-    of_size = {flag_name(setting) for size in family.sizes.values() for setting in size}
-    size = [f"{flag.name} {flag.here}" for flag in others if flag.name in of_size]
+    of_size = {setting for size in family.sizes.values() for setting in size}
+    size = [
+        f"{flag_name(flag.name)} {_value(architecture, flag)}"
+        for flag in others
+        if flag.name in of_size
+    ]
     if size:
         print("\n" + _filled(f"Size: {', '.join(size)}"))
-    print(f"All flags: dc-nmt arch-flags {found.name} --all")
+    print(f"All flags: dc-nmt arch-flags {args.arch} --all")
     return 0
 
 
@@ -90,10 +114,61 @@ def _own_flags(family: Family) -> set[str]:
     return {flag_name(setting) for setting in own}
 
 
-def _flag(flag: Flag) -> str:
-    value = flag.here or "(none)"
-    return _filled(f"  {flag.name} {value}: {flag.about}. {flag.choices}")
+def _flag(architecture: Architecture, flag: Field[Any]) -> str:
+    about = str(flag.metadata["help"]).split("; one of ")[0]
+    value = _value(architecture, flag) or "(none)"
+    return _filled(f"  {flag_name(flag.name)} {value}: {about}. {_choices(flag)}")
+
+
+def _value(architecture: Architecture, flag: Field[Any]) -> str:
+    value = architecture.settings.get(flag.name, flag.default)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
+
+
+def _choices(flag: Field[Any]) -> str:
+    valid = flag.metadata
+    if valid.get("one_of"):
+        return f"One of {', '.join(map(str, valid['one_of']))}"
+    if valid.get("below") is not None and valid["below"] != float("inf"):
+        return f"From {valid['at_least']} to below {valid['below']}"
+    if valid.get("at_least") is not None:
+        return f"{valid['at_least']} or more"
+    kinds = {"bool": "Switch", "int": "Whole number", "float": "Number"}
+    return next((shown for kind, shown in kinds.items() if kind in str(flag.type)), "Text")
 
 
 def _filled(text: str) -> str:
     return textwrap.fill(text, WIDTH, subsequent_indent=" " * 6, break_on_hyphens=False)
+
+
+def _without_size(architecture: Architecture) -> str:
+    from ..recipes.settings import variants_of
+
+    family = architecture.family
+    endings = ["", *(f"_{size}" for size in family.sizes if size)]
+    names = (n for n in variants_of(family) if architecture.name in {f"{n}{e}" for e in endings})
+    return max(names, key=len)
+
+
+def _command(architecture: Architecture, published: RunSettings | None) -> str:
+    """Returns a command of fairseq-train; no line ends between a flag and its values."""
+    family, name = architecture.family, architecture.name
+    # the architecture's name already has the flags of the size
+    flags = [f"--arch {name} --task {family.task} --criterion {family.criterion}"]
+    if published is None:
+        flags.append(LANGUAGE_MODEL)
+    else:
+        frequency = max(1, round(published.tokens / published.max_tokens))
+        flags.append(shlex.join(published.flags))
+        flags.append(f"--max-tokens {published.max_tokens} --update-freq {frequency}")
+        flags.append(f"--max-update {published.updates}")
+    flags.append(f"--save-dir checkpoints/{name}")
+    user_dir = shlex.quote(str(Path(__file__).resolve().parents[1]))
+    lines = [f"fairseq-train DATA --user-dir {user_dir}", ""]
+    for flag in " ".join(flags).replace(" --", "\n--").splitlines():
+        if len(lines[-1]) + len(flag) > COMMAND_WIDTH:
+            lines.append("")
+        lines[-1] += f" {flag}" if lines[-1] else flag
+    return " \\\n  ".join(lines)
