@@ -15,7 +15,6 @@ from .parser import Parser
 
 if TYPE_CHECKING:
     from ..models.presets import Architecture, Family
-    from ..recipes.settings import RunSettings
 
 WIDTH = 100
 COMMAND_WIDTH = 74
@@ -42,8 +41,6 @@ def main(argv: Sequence[str]) -> int:
         parser.error("--all goes with an architecture")
 
     from ..models.presets import FAMILIES, architectures
-    from ..recipes.recipe import load
-    from ..recipes.settings import settings_of
 
     if args.arch is None:
         print("\n\n".join([*map(_family, FAMILIES), FOOT]))
@@ -51,15 +48,11 @@ def main(argv: Sequence[str]) -> int:
     check_choices("architecture", [args.arch], architectures(), "dc-nmt arch-flags")
     architecture = architectures()[args.arch]
     family = architecture.family
-    published, source = None, family.cites
-    if family.task != "language_modeling":  # which has no recipe
-        recipe = load(TASK_OF.get(family.name, TASK))
-        published = settings_of(recipe, _without_size(architecture))
-        source = f"{recipe.name}'s recipe, on one GPU. {published.source}"
     print(textwrap.fill(f"{args.arch}: {family.about}", WIDTH))
     if family.cites:
         print(f"Published: {family.cites}")
-    print(f"\n{_command(architecture, published)}\n")
+    command, source = training_command(architecture, str(Path(__file__).resolve().parents[1]))
+    print(f"\n{command}\n")
     print(textwrap.fill(f"Settings of this command: {source}", WIDTH))
     of_mechanism = _own_flags(family)
     flags = fields(architecture.config)
@@ -74,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     of_size = {setting for size in family.sizes.values() for setting in size}
     size = [
-        f"{flag_name(flag.name)} {_value(architecture, flag)}"
+        f"{flag_name(flag.name)} {value_text(architecture.settings.get(flag.name, flag.default))}"
         for flag in others
         if flag.name in of_size
     ]
@@ -115,19 +108,21 @@ def _own_flags(family: Family) -> set[str]:
 
 
 def _flag(architecture: Architecture, flag: Field[Any]) -> str:
-    about = str(flag.metadata["help"]).split("; one of ")[0]
-    value = _value(architecture, flag) or "(none)"
-    return _filled(f"  {flag_name(flag.name)} {value}: {about}. {_choices(flag)}")
+    value = value_text(architecture.settings.get(flag.name, flag.default)) or "(none)"
+    return _filled(f"  {flag_name(flag.name)} {value}: {effect(flag)}. {valid_values(flag)}")
 
 
-def _value(architecture: Architecture, flag: Field[Any]) -> str:
-    value = architecture.settings.get(flag.name, flag.default)
+def effect(flag: Field[Any]) -> str:
+    return str(flag.metadata["help"]).split("; one of ")[0]
+
+
+def value_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else str(value)
 
 
-def _choices(flag: Field[Any]) -> str:
+def valid_values(flag: Field[Any]) -> str:
     valid = flag.metadata
     if valid.get("one_of"):
         return f"One of {', '.join(map(str, valid['one_of']))}"
@@ -152,23 +147,32 @@ def _without_size(architecture: Architecture) -> str:
     return max(names, key=len)
 
 
-def _command(architecture: Architecture, published: RunSettings | None) -> str:
-    """Returns a command of fairseq-train; no line ends between a flag and its values."""
+def training_command(architecture: Architecture, user_dir: str) -> tuple[str, str]:
+    """Returns a command of fairseq-train, for a folder DATA, and where its settings are published.
+
+    No line of the command ends between a flag and its values.
+    """
+    from ..recipes.recipe import load
+    from ..recipes.settings import settings_of
+
     family, name = architecture.family, architecture.name
     # the architecture's name already has the flags of the size
     flags = [f"--arch {name} --task {family.task} --criterion {family.criterion}"]
-    if published is None:
+    source = family.cites
+    if family.task == "language_modeling":  # which has no recipe
         flags.append(LANGUAGE_MODEL)
     else:
+        recipe = load(TASK_OF.get(family.name, TASK))
+        published = settings_of(recipe, _without_size(architecture))
         frequency = max(1, round(published.tokens / published.max_tokens))
         flags.append(shlex.join(published.flags))
         flags.append(f"--max-tokens {published.max_tokens} --update-freq {frequency}")
         flags.append(f"--max-update {published.updates}")
+        source = f"{recipe.name}'s recipe, on one GPU. {published.source}"
     flags.append(f"--save-dir checkpoints/{name}")
-    user_dir = shlex.quote(str(Path(__file__).resolve().parents[1]))
-    lines = [f"fairseq-train DATA --user-dir {user_dir}", ""]
+    lines = [f"fairseq-train DATA --user-dir {shlex.quote(user_dir)}", ""]
     for flag in " ".join(flags).replace(" --", "\n--").splitlines():
         if len(lines[-1]) + len(flag) > COMMAND_WIDTH:
             lines.append("")
         lines[-1] += f" {flag}" if lines[-1] else flag
-    return " \\\n  ".join(lines)
+    return " \\\n  ".join(lines), source

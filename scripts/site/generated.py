@@ -6,8 +6,6 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from functools import cache
-from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from source_code import ROOT
@@ -15,9 +13,6 @@ from source_code import ROOT
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis import ANALYSES
 from dc_nmt_plugin.table import markdown_table
-
-if TYPE_CHECKING:
-    from dc_nmt_plugin.recipes.architecture import Description
 
 WIDTH = "100"  # of help, characters
 
@@ -122,30 +117,34 @@ def presets(family: str) -> str:
 
 def flags(architecture: str, prefix: str = "") -> str:
     """The flags of an architecture, those that begin with a prefix."""
+    from dataclasses import fields
+
+    from dc_nmt_plugin.commands.arch_flags import effect, valid_values, value_text
+    from dc_nmt_plugin.flags import flag_name
+    from dc_nmt_plugin.models.presets import architectures
+
+    described = architectures()[architecture]
     rows = [
         (
-            f"`{flag.name}`",
-            _code(flag.here),
-            _code(flag.default),
-            flag.choices,
-            flag.about,
+            f"`{flag_name(flag.name)}`",
+            _code(value_text(described.settings.get(flag.name, flag.default))),
+            _code(value_text(flag.default)),
+            valid_values(flag),
+            effect(flag),
         )
-        for flag in _described(architecture).flags
-        if flag.name.startswith(f"--{prefix}")
+        for flag in fields(described.config)
+        if flag_name(flag.name).startswith(f"--{prefix}")
     ]
     return markdown_table(("flag", "here", "default", "values", "what"), rows)
 
 
 def training(architecture: str) -> str:
     """A command that trains an architecture as its paper did."""
-    return f"```\n{_described(architecture).command}\n```"
+    from dc_nmt_plugin.commands.arch_flags import training_command
+    from dc_nmt_plugin.models.presets import architectures
 
-
-@cache
-def _described(architecture: str) -> Description:
-    from dc_nmt_plugin.recipes.architecture import describe
-
-    return describe(architecture, "dc_nmt_plugin")
+    command, _ = training_command(architectures()[architecture], "dc_nmt_plugin")
+    return f"```\n{command}\n```"
 
 
 def _code(value: str) -> str:
