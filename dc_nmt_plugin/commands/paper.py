@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError, UserError, check_choices
+from ..errors import UsageError, UserError
 from ..table import MARKDOWN, TEXT, format_table, number_cell
 from .parser import (
     Parser,
@@ -30,11 +30,9 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt paper COMMAND …``."""
-    words = sys.argv[2:] if argv is None else list(argv)
-    if words[:1] == ["parameters"]:  # the only one that takes flags of a model
-        return _parameters(words[1:])
-    args = _parser().parse_args(words)
+    args = _parser().parse_args(sys.argv[2:] if argv is None else argv)
     commands = {"list": _list, "show": _show, "run": _run, "table": _table}
+    commands["parameters"] = _parameters
     return commands[args.command](args)
 
 
@@ -46,7 +44,9 @@ def _parser() -> Parser:
     show = commands.add_parser("show", help="print an item as published")
     run = commands.add_parser("run", help="run the missing steps of an item, then print its table")
     table = commands.add_parser("table", help="print measured beside published numbers")
-    commands.add_parser("parameters", help="print parameter counts beside the published ones")
+    counts = commands.add_parser("parameters", help="print parameter counts beside published ones")
+    counts.add_argument("--item", help="count one table alone, such as 'thesis, Table 3.2'")
+    add_json(counts)
     for command in (show, run, table):
         command.add_argument("item", metavar="ITEM", help="such as 'thesis, Table 3.4'")
     for command in (run, table):
@@ -251,41 +251,18 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
 # -- parameters ----------------------------------------------------------------------------------
 
 
-def _parameters(argv: Sequence[str]) -> int:
+def _parameters(args: argparse.Namespace) -> int:
     """``dc-nmt paper parameters``; exit status 1 for a count that differs from the published."""
-    parser = Parser(
-        prog="dc-nmt paper parameters",
-        usage="dc-nmt paper parameters [ARCH ...] [options] [flags of the model]",
-        description="Prints parameter counts of models beside the published numbers.",
-        epilog="All other flags go to the model of every ARCH, such as --source-layers 3.",
-    )
-    parser.add_argument("arch", nargs="*", help="default: all, with the published counts")
-    parser.add_argument(
-        "--vocabulary", type=number(1), default=32_000, metavar="N",
-        help="number of types in the dictionary; default: 32000",
-    )  # fmt: skip
-    parser.add_argument("--item", help="count one table alone, such as 'thesis, Table 3.2'")
-    add_json(parser)
-    args, words = parser.parse_with_flags(argv)
-    if args.item and args.arch:
-        raise UsageError("--item: prints the counts of a table; leave out ARCH")
-    if words and not args.arch:
-        raise UsageError(f"{words[0]}: flags of a model need an ARCH before them")
-
-    from ..models.presets import architectures
-    from ..papers.parameters import model_settings, preset_row, published_items, published_rows
+    from ..papers.parameters import published_items, published_rows
     from ..papers.reader import find_item
 
-    check_choices("architecture", args.arch, architectures(), "dc-nmt arch-flags")
-    tables = {} if args.arch else dict(published_items())
-    names = args.arch or list(architectures())
+    tables = dict(published_items())
     if args.item:
         name = find_item(args.item).full_name
         if name not in tables:
             raise UsageError(f"--item: {name} has no parameter counts; {', '.join(tables)} have")
-        tables, names = {name: tables[name]}, []
+        tables = {name: tables[name]}
     rows = [row for name, entries in tables.items() for row in published_rows(name, entries)]
-    rows += [preset_row(name, model_settings(name, words), args.vocabulary) for name in names]
     if args.json:
         print_json([asdict(row) for row in rows])
     else:
@@ -295,10 +272,9 @@ def _parameters(argv: Sequence[str]) -> int:
             header = ["model", "vocabulary", "built (M)", "published (M)", "difference"]
             blocks.append(f"{table}\n{format_table([*header, 'check', 'note'], lines)}")
         print("\n\n".join(blocks))
-    return 1 if any(row.within is False for row in rows) else 0
+    return 0 if all(row.within for row in rows) else 1
 
 
 def _count_cells(row: CountRow) -> list[Any]:
-    verdict = {None: "", True: "ok", False: "NOT MET"}[row.within]
-    cells = [row.name, f"{row.vocabulary:,}", f"{row.built:.3f}", number_cell(row.published, "g")]
-    return [*cells, number_cell(row.difference, "+.2%"), verdict, row.note]
+    cells = [row.name, f"{row.vocabulary:,}", f"{row.built:.3f}", f"{row.published:g}"]
+    return [*cells, f"{row.difference:+.2%}", "ok" if row.within else "NOT MET", row.note]

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from ..errors import UsageError, did_you_mean
-from ..flags import as_flags, flag_name
+from ..errors import UsageError
+from ..flags import as_flags
 from ..models.count import build, count, dummy_dictionary
-from ..models.options import add_flags, defaults
+from ..models.options import add_flags
 from ..models.presets import architectures
 from .document import Entry
 from .reader import read_documents
@@ -33,10 +33,10 @@ class CountRow:
     name: str
     vocabulary: int
     built: float
-    published: float | None = None
-    difference: float | None = None
-    within: bool | None = None
-    note: str = ""
+    published: float
+    difference: float
+    within: bool
+    note: str
 
 
 class _Parser(argparse.ArgumentParser):
@@ -53,7 +53,7 @@ def parsed_settings(arch: str, words: Sequence[str]) -> tuple[dict[str, Any], li
 
 
 def model_settings(arch: str, words: Sequence[str]) -> dict[str, Any]:
-    """Returns the settings in words that must all be flags of an architecture, by field name.
+    """Returns the settings of a published model, by field name.
 
     Raises:
         UserError: a word that is not a flag of the architecture, or contradicting settings
@@ -61,8 +61,7 @@ def model_settings(arch: str, words: Sequence[str]) -> dict[str, Any]:
     architecture = architectures()[arch]
     settings, rest = parsed_settings(arch, words)
     if rest:
-        names = list(map(flag_name, defaults(architecture.config)))
-        raise UsageError(f"{rest[0]!r} is no flag of {arch}.{did_you_mean(rest[0], names, 3)}")
+        raise UsageError(f"{rest[0]!r} is no flag of {arch}")
     config = architecture.config()
     for name, value in {**architecture.settings, **settings}.items():
         setattr(config, name, value)
@@ -132,10 +131,3 @@ def published_rows(table: str, entries: list[Entry]) -> list[CountRow]:
             )
         )
     return rows
-
-
-def preset_row(arch: str, settings: Mapping[str, Any], vocabulary: int) -> CountRow:
-    """Returns the count of one architecture with settings and the user's vocabulary."""
-    built = count(build(arch, settings, dummy_dictionary(vocabulary))) / MILLION
-    name = " ".join([arch, *as_flags(settings)])
-    return CountRow(table="architectures", name=name, vocabulary=vocabulary, built=round(built, 3))
