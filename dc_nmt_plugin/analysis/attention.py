@@ -24,14 +24,10 @@ OF = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --of and --keys."""
+    """Adds --of."""
     parser.add_argument(
         "--of", choices=OF,
         help="which attention (default: encoder; for recurrent models: source)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--keys", choices=("lower", "all"), default="lower",
-        help="keys to sum over: those up to the query, as in the thesis, or all keys",
     )  # fmt: skip
 
 
@@ -79,7 +75,7 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     if recurrent and of != "source":
         raise UserError(f"{subject.label}: has no {OF[of]} (--of {of}).")
     side, reads = ("decoder", "source") if of == "source" else (of, "self")
-    keys = "all" if of == "source" else args.keys
+    keys = "all" if of == "source" else "lower"
     totals: dict[Site, tuple[Tensor, int]] = {}  # of span_sums
 
     def add(records: Records, batch: ForcedBatch) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
-import statistics
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, UserError
 from ..evaluation.logs import parse_statistics
-from ..evaluation.run_table import system_of
 from ..figure import Chart, Line, draw_charts
 from ..flags import listed
-from ..runs.record import CURVE, record_of
+from ..runs.record import CURVE
 from ..text.lines import read_log
 from .report import Results, Table
 
@@ -39,15 +37,11 @@ MOST = 12  # panels
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --numbers and --over-seeds."""
+    """Adds --numbers."""
     parser.add_argument(
         "--numbers", type=listed, metavar="NAME,…",
         help="numbers to draw, such as valid:bleu or valid:dv_encoder; all: everything "
         f"(default: those of {','.join(DEFAULT)} that were logged, and means of diagnostics)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--over-seeds", action="store_true",
-        help="draw the mean, and the range, of runs that differ in the seed alone",
     )  # fmt: skip
 
 
@@ -72,11 +66,7 @@ def measure(folder: Path) -> dict[str, Any]:
     curves = read_curves(log)
     if not curves:
         raise UserError(f"{log}: has no numbers; it is no {CURVE}, nor a log of --log-format json.")
-    record = record_of(folder) if folder.is_dir() else None
-    return {
-        "seed": record.seed if record else None,
-        "curves": {_comparable(name, curves): curve for name, curve in curves.items()},
-    }
+    return {"curves": {_comparable(name, curves): curve for name, curve in curves.items()}}
 
 
 def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
@@ -159,29 +149,18 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
 
 
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
-    """Draws a panel for each number, a line for each run; over seeds, mean and range."""
+    """Draws a panel for each number, a line for each run."""
     names = _chosen(results, args.numbers)
     if args.numbers and len(names) > MOST:
         raise UsageError(f"--numbers: a figure has room for {MOST} of them, not for {len(names)}")
-    runs_of: dict[str, list[str]] = {}
-    for label, found in results.items():
-        row = system_of(label, found["seed"]) if args.over_seeds else label
-        runs_of.setdefault(row, []).append(label)
     charts = []
     for name in names[:MOST]:
-        curves = {run: dict(found["curves"].get(name, [])) for run, found in results.items()}
-        lines = {row: _line([curves[run] for run in runs]) for row, runs in runs_of.items()}
+        lines = {}
+        for label, found in results.items():
+            points = found["curves"].get(name, [])
+            lines[label] = Line([at for at, _ in points], [value for _, value in points])
         charts.append(Chart("updates", _axis(name), lines, integers=True, finish=_finish))
     draw_charts(figure, charts)
-
-
-def _line(curves: list[dict[int, float]]) -> Line:
-    """Returns the mean of the curves where all have a value, with their range."""
-    updates = [at for at in curves[0] if all(at in curve for curve in curves)]
-    values = [[curve[at] for curve in curves] for at in updates]
-    means = [statistics.fmean(several) for several in values]
-    spread = ([min(several) for several in values], [max(several) for several in values])
-    return Line(updates, means, spread if len(curves) > 1 else None)
 
 
 def _finish(axes: Any) -> None:

@@ -30,8 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--tags", type=Path, metavar="FILE",
-        help="file with the tags of a sentence per line, one tag per word (default: HanTa for "
-        "English and German, jieba for Chinese)",
+        help="file with the tags of a sentence per line, one tag per word (default: those of "
+        "HanTa, for English and German)",
     )  # fmt: skip
 
 
