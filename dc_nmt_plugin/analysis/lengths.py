@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+import math
+from collections.abc import Sequence
 from typing import Any
 
-from ..errors import UserError
-from ..evaluation.buckets import (
-    NO_GROUP_SCORE,
-    Bucket,
-    bucket_table,
-    draw_buckets,
-    group_by_length,
-    parse_edges,
-    score_buckets,
-)
+from ..errors import UsageError, UserError
+from ..figure import Chart, Line, draw_charts
+from ..table import number_cell
 from .report import Results, Table
 from .subject import Subject
 from .text_score import TextScore
 from .words import piece_kind, words_of
+
+LEAST_SENTENCES = 50  # of a group; fewer show chance alone
+LEAST_NGRAMS = 10  # matching 4-grams of a group; BLEU of fewer says nothing
+NO_SCORE = f"-: fewer than {LEAST_SENTENCES} sentences, or than {LEAST_NGRAMS} matching 4-grams"
+PANEL = (8.0, 2.8)  # inches
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,9 +30,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def parse_edges(text: str) -> list[int]:
+    """Parses rising whole numbers separated by commas.
+
+    Raises:
+        UserError: another form, or numbers that do not rise
+    """
+    try:
+        edges = [int(part) for part in text.split(",")]
+    except ValueError:
+        edges = []
+    if not edges or edges[0] < 1 or edges != sorted(set(edges)):
+        raise UsageError(f"--edges: '{text}' is not a rising list of lengths such as 10,20,30")
+    return edges
+
+
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     """Translates, and returns BLEU of every group."""
-    edges = parse_edges("--edges", args.edges)
+    edges = parse_edges(args.edges)
     kind = piece_kind(subject.task.source_dictionary)
     lengths = []
     for pieces in subject.sentence_pieces("encoder").values():
@@ -42,38 +56,98 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     hypotheses = subject.translate()
     bleu, signature = score(hypotheses)
     lines, references = score.lines(hypotheses), score.references(hypotheses)
-    split = group_by_length(lengths, edges)
-    buckets = score_buckets(subject.label, lines, references, split, score.metric, score.lang)
-    groups = [
-        {"from": b.low, "to": b.high, "sentences": b.sentences, "bleu": b.score(subject.label)}
-        for b in buckets
-    ]
+    groups = []
+    for low, end in zip((0, *edges), (*edges, math.inf), strict=True):
+        chosen = [i for i, length in enumerate(lengths) if low <= length < end]
+        if chosen:
+            groups.append({
+                "from": low,
+                "to": None if end == math.inf else int(end) - 1,
+                "sentences": len(chosen),
+                "bleu": group_bleu(
+                    score.metric.make(score.lang),
+                    [lines[i] for i in chosen],
+                    [[side[i] for i in chosen] for side in references],
+                ),
+            })  # fmt: skip
     return {"unit": args.unit, "text": score.text, "bleu": bleu, "signature": signature,
-            "groups": groups, "_buckets": buckets}  # fmt: skip
+            "groups": groups}  # fmt: skip
+
+
+def group_bleu(
+    metric: Any, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
+) -> float | None:
+    """Returns BLEU of a group of sentences by sacreBLEU's `metric`; None where chance decides it.
+
+    Short sentences have no 4-gram, so that even perfect ones would have 0.00 BLEU.
+    """
+    if len(hypotheses) < LEAST_SENTENCES:
+        return None
+    result = metric.corpus_score(hypotheses, references)
+    return float(result.score) if result.counts[3] >= LEAST_NGRAMS else None
 
 
 def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     """Returns a row for each group; from the second run on, BLEU with its gain."""
-    buckets = _side_by_side(results)
-    baseline = next(iter(results.values()))
-    whole = {label: found["bleu"] for label, found in results.items()}
+    groups, scores = _side_by_side(results)
+    baseline, *others = results.values()
+    header = [f"source {baseline['unit']}", "sentences", next(iter(results))]
+    for label in list(results)[1:]:
+        header += [label, "gain"]
+    rows = []
+    for group, (first, *rest) in zip(groups, zip(*scores.values(), strict=True), strict=True):
+        row = [_label(group), f"{group['sentences']:,}", _cell(first, ".2f")]
+        for score in rest:
+            row += [_cell(score, ".2f"), _cell(_gain(score, first), "+.2f")]
+        rows.append(row)
+    last = ["all", f"{sum(group['sentences'] for group in groups):,}", f"{baseline['bleu']:.2f}"]
+    for other in others:
+        last += [f"{other['bleu']:.2f}", f"{other['bleu'] - baseline['bleu']:+.2f}"]
     title = f"BLEU by source length in {baseline['unit']}; {baseline['text']}"
-    missing = any(len(bucket.scores) < len(results) for bucket in buckets)
-    notes = [NO_GROUP_SCORE] if missing else []
-    if len(results) > 1:
-        notes.append("95% interval: paired bootstrap over the sentences of the group")
-    return [Table(title, *bucket_table(buckets, baseline["unit"], whole), notes)]
+    missing = any(score is None for own in scores.values() for score in own)
+    return [Table(title, header, [*rows, last], [NO_SCORE] if missing else [])]
 
 
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws BLEU above, and the differences to the first run below (Fig. 5)."""
+    groups, scores = _side_by_side(results)
     unit = next(iter(results.values()))["unit"]
     x = f"{unit} of the source sentence (number of sentences)"
-    draw_buckets(figure, _side_by_side(results), list(results), x)
+    places = range(len(groups))
+    first, *others = results
+
+    def line(values: Sequence[float | None]) -> Line:
+        return Line(places, [math.nan if value is None else value for value in values])
+
+    def name_groups(axes: Any) -> None:
+        labels = [f"{_label(group)}\n({group['sentences']:,})" for group in groups]
+        axes.set_xticks(places, labels, fontsize=8)
+
+    lines = {label: line(own) for label, own in scores.items()}
+    charts = [Chart(x, "BLEU", lines, finish=name_groups)]
+    if others:
+        gains = {label: line(list(map(_gain, scores[label], scores[first]))) for label in others}
+        charts.append(Chart(x, f"BLEU above {first}", gains, finish=name_groups))
+    draw_charts(figure, charts, columns=1, size=PANEL)
 
 
-def _side_by_side(results: Results) -> list[Bucket]:
-    """Returns the groups with the scores of all runs.
+def _gain(score: float | None, baseline: float | None) -> float | None:
+    return None if score is None or baseline is None else score - baseline
+
+
+def _cell(value: float | None, form: str) -> str:
+    return number_cell(value, form) or "-"
+
+
+def _label(group: dict[str, Any]) -> str:
+    low, high = group["from"], group["to"]
+    if low == high:
+        return str(low)
+    return f"{low}+" if high is None else f"{low}-{high}"
+
+
+def _side_by_side(results: Results) -> tuple[list[dict[str, Any]], dict[str, list[float | None]]]:
+    """Returns the groups, and the scores of all runs in them.
 
     Raises:
         UserError: the groups differ: other text, or other pieces
@@ -89,8 +163,5 @@ def _side_by_side(results: Results) -> list[Bucket]:
                 f"{first} and {label} have other sentences in their length groups: compare runs "
                 "on the same text, with --unit words where their pieces differ."
             )
-    buckets = []
-    for same in zip(*(found["_buckets"] for found in results.values()), strict=True):
-        scores = {name: score for bucket in same for name, score in bucket.scores.items()}
-        buckets.append(replace(same[0], scores=scores))
-    return buckets
+    scores = {label: [g["bleu"] for g in found["groups"]] for label, found in results.items()}
+    return results[first]["groups"], scores

@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     if figure is not None:
         analysis.draw(figure, results, args)
     if args.json:
-        print_json({"analysis": what, **facts, "runs": _for_json(results)})
+        print_json({"analysis": what, **facts, "runs": results})
     else:
         print(title)
         for table in tables:
@@ -76,14 +76,6 @@ def _measure_models(
         results[run.label] = analysis.measure(subject, args)
         sentences = len(subject.numbers) or 1
     return results, {"subset": subset or str(args.source or "--sentence"), "sentences": sentences}
-
-
-def _for_json(results: Results) -> Results:
-    """Returns results without what only tables and figures need."""
-    return {
-        label: {name: value for name, value in found.items() if not name.startswith("_")}
-        for label, found in results.items()
-    }
 
 
 def _use_own_text(subject: Subject, args: argparse.Namespace) -> None:

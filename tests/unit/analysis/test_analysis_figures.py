@@ -7,13 +7,13 @@ from argparse import ArgumentTypeError
 from dataclasses import asdict
 from importlib import import_module
 
-import numpy as np
 import pytest
+from sacrebleu.metrics import BLEU
 
+from dc_nmt_plugin.analysis.lengths import group_bleu
 from dc_nmt_plugin.commands.parser import figure as figure_name
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation.buckets import Bucket
-from dc_nmt_plugin.evaluation.chance import Difference, Scores
+from dc_nmt_plugin.evaluation.chance import Difference
 from dc_nmt_plugin.figure import new_figure, save
 
 
@@ -146,28 +146,40 @@ def test_trees():
     assert leaves == [0, 1, 2]
 
 
-def lengths(name, values):
-    buckets = [
-        Bucket(low, None if low else 4, 60, {name: Scores(bleu, np.array([bleu - 1, bleu + 1]))})
+def lengths(*values):
+    groups = [
+        {"from": low, "to": None if low else 4, "sentences": 60, "bleu": bleu}
         for low, bleu in zip((0, 5), values, strict=True)
     ]
-    groups = [{"from": b.low, "to": b.high, "sentences": b.sentences} for b in buckets]
-    return {"unit": "words", "text": "", "bleu": 20.0, "groups": groups, "_buckets": buckets}
+    return {"unit": "words", "text": "", "bleu": 20.0, "groups": groups}
 
 
 def test_lengths():
-    results = {"base": lengths("base", [10.0, 20.0]), "new": lengths("new", [12.0, 19.0])}
+    results = {"base": lengths(10.0, 20.0), "new": lengths(12.0, 19.0)}
     (bleu, gap), tables = drawn("lengths", results)
     assert line(bleu, "base") == [10, 20] and line(gap, "new") == [2, -1]
-    assert tables[0].rows[0] == ["0-4", "60", "10.00", "12.00", "+2.00", "[2.00, 2.00]"]
-    results["base"]["_buckets"][0].scores.clear()
+    assert tables[0].rows[0] == ["0-4", "60", "10.00", "12.00", "+2.00"]
+    results["base"]["groups"][0]["bleu"] = None
     (bleu, gap), (table,) = drawn("lengths", results)
-    assert table.rows[0] == ["0-4", "60", "-", "12.00", "-", "-"]
+    assert table.rows[0] == ["0-4", "60", "-", "12.00", "-"]
     assert table.notes[0].startswith("-: fewer than 50 sentences")
     assert math.isnan(line(bleu, "base")[0]) and math.isnan(line(gap, "new")[0])
     results["new"]["groups"][0]["sentences"] = 9
     with pytest.raises(UserError, match="base and new have other sentences"):
         drawn("lengths", results)
+
+
+@pytest.mark.parametrize(
+    ("text", "scored"),
+    [
+        (["a b c d"] * 49, False),  # too few
+        (["a b c d"] * 50, True),
+        (["a b c"] * 50, False),  # perfect, and 0.00 BLEU
+    ],
+)
+def test_a_group_without_4_grams_or_fifty_sentences_has_no_score(text, scored):
+    bleu = group_bleu(BLEU(tokenize="none", force=True), text, [text])
+    assert bleu == (pytest.approx(100) if scored else None)
 
 
 def test_letters_without_a_font_are_named(tmp_path, monkeypatch, capsys):

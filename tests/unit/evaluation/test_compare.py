@@ -1,4 +1,4 @@
-"""``dc-nmt compare``, scores by length, and compare-mt's command."""
+"""``dc-nmt compare``, and compare-mt's command."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from scipy.stats import ttest_rel
 from dc_nmt_plugin.commands import compare as compare_command
 from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation.buckets import bucket_table, group_by_length, score_buckets
-from dc_nmt_plugin.evaluation.metrics import METRICS
 
 VOCABULARY = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
 
@@ -129,30 +127,6 @@ def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch)
     found, _ = compare(folder, "runs/base good --metric ter --names one two", capsys)
     assert [c["name"] for c in found["comparisons"]] == ["one", "two"]
     assert found["comparisons"][1]["difference"] < 0
-
-
-@pytest.mark.parametrize(
-    ("lines", "metric", "scored"),
-    [
-        (["a b c d"] * 49, "multi-bleu", False),  # too few
-        (["a b c d"] * 50, "multi-bleu", True),
-        (["a b c"] * 50, "multi-bleu", False),  # perfect, and 0.00 BLEU
-        (["a b c"] * 50, "chrf", True),
-    ],
-)
-def test_a_bucket_without_4_grams_or_fifty_sentences_has_no_score(lines, metric, scored):
-    text = [*lines, *["a b c d e f g h i j k l"] * 52]
-    lengths = [len(line.split()) for line in text]
-    groups = group_by_length(lengths, (10, 40))
-    short, rest = score_buckets("a", text, [text], groups, METRICS[metric], "en")
-    assert (short.label, short.sentences, rest.label, rest.sentences) == (
-        "0-9", len(lines), "10-39", 52,
-    )  # fmt: skip
-    assert bool(short.scores) == scored and rest.scores["a"].score > 99
-    rest.scores["b"] = rest.scores["a"]
-    _, cells = bucket_table([short, rest], "words", {"a": 1.0, "b": 2.0})
-    assert cells[0][2:] == [cells[0][2], "-", "-", "-"] and (cells[0][2] != "-") == scored
-    assert cells[1][4:] == ["+0.00", "[0.00, 0.00]"] and cells[2][4:] == ["+1.00", ""]
 
 
 @pytest.mark.parametrize(
