@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoderDecoderModel, register_model
 
 from ...errors import ConfigError
@@ -40,32 +41,39 @@ class TransformerModel(Configured, FairseqEncoderDecoderModel):
         stock = ("cross_entropy", "label_smoothed_cross_entropy")
         if cfg.auxiliary_layers and getattr(args, "criterion", None) in stock:
             raise ConfigError(IGNORED)  # before anything is written; others at the first step
-        source, target = task.source_dictionary, task.target_dictionary
-        if cfg.share_all_embeddings and source != target:
-            raise ConfigError(
-                "--share-all-embeddings: source and target dictionary differ "
-                f"({len(source)} and {len(target)} types); binarise the data with "
-                "fairseq-preprocess --joined-dictionary, or give --no-share-all-embeddings."
-            )
-        if cfg.share_all_embeddings and cfg.decoder_embed_path not in (
-            None,
-            cfg.encoder_embed_path,
-        ):
-            raise ConfigError(
-                "--decoder-embed-path: all embeddings are shared, and start from those of "
-                "--encoder-embed-path; give the file there."
-            )
-        matrix = token_matrix(source, cfg.encoder_embed_dim, cfg.encoder_embed_path)
-        target_matrix = matrix
-        if not cfg.share_all_embeddings:
-            target_matrix = token_matrix(target, cfg.decoder_embed_dim, cfg.decoder_embed_path)
-        encoder = build_encoder(cfg, source, matrix)
-        model = cls(encoder, build_decoder(cfg, target, target_matrix))
-        model.aux_weight = cfg.aux_weight
-        return model
+        return build(cfg, task.source_dictionary, task.target_dictionary)
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
         """Accepts checkpoints of fairseq's own ``transformer`` as a start."""
         if is_stock(state_dict):
             stock_to_plugin(state_dict)
         super().upgrade_state_dict_named(state_dict, name)
+
+
+def build(cfg: TransformerConfig, source: Dictionary, target: Dictionary) -> TransformerModel:
+    """Builds a model for checked settings and two dictionaries.
+
+    Raises:
+        ConfigError: embeddings are to be shared between different dictionaries, or start from
+            different files
+    """
+    if cfg.share_all_embeddings and source != target:
+        raise ConfigError(
+            "--share-all-embeddings: source and target dictionary differ "
+            f"({len(source)} and {len(target)} types); binarise the data with "
+            "fairseq-preprocess --joined-dictionary, or give --no-share-all-embeddings."
+        )
+    if cfg.share_all_embeddings and cfg.decoder_embed_path not in (None, cfg.encoder_embed_path):
+        raise ConfigError(
+            "--decoder-embed-path: all embeddings are shared, and start from those of "
+            "--encoder-embed-path; give the file there."
+        )
+    matrix = token_matrix(source, cfg.encoder_embed_dim, cfg.encoder_embed_path)
+    target_matrix = matrix
+    if not cfg.share_all_embeddings:
+        target_matrix = token_matrix(target, cfg.decoder_embed_dim, cfg.decoder_embed_path)
+    model = TransformerModel(
+        build_encoder(cfg, source, matrix), build_decoder(cfg, target, target_matrix)
+    )
+    model.aux_weight = cfg.aux_weight
+    return model
