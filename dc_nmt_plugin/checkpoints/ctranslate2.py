@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from ..errors import UserError
-from .dictionaries import languages_of
-
-INSTALL = "pip install 'dc_nmt_plugin[ctranslate2]'"
+from ..errors import UsageError, UserError
+from .dictionaries import check_text
 
 
 def to_ctranslate2(
@@ -34,14 +33,24 @@ def to_ctranslate2(
     try:
         from ctranslate2.converters import FairseqConverter
     except ImportError as error:
-        raise UserError(f"CTranslate2 cannot be imported ({error}): {INSTALL}") from error
-    task, languages = stock["cfg"]["task"], languages_of(stock, data, name)
+        raise UserError(
+            f"CTranslate2 cannot be imported ({error}): pip install 'dc_nmt_plugin[ctranslate2]'"
+        ) from error
+    saved = stock["cfg"]["task"]
+    config = TranslationConfig(
+        data=str(data), source_lang=saved.get("source_lang"), target_lang=saved.get("target_lang")
+    )
+    try:
+        task = TranslationTask.setup_task(config)
+    except Exception as error:  # fairseq raises nothing narrower
+        raise UsageError(f"--data {data}: has no text for {name} ({error})") from error
+    check_text(name, task)
     # the converter reads fairseq's older form, in which all settings are one Namespace
-    settings = argparse.Namespace(**{**task, **stock["cfg"]["model"], "task": "translation"})
+    settings = argparse.Namespace(**{**saved, **stock["cfg"]["model"], "task": "translation"})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "checkpoint.pt")
         torch.save({"args": settings, "model": stock["model"]}, path)
-        converter = FairseqConverter(str(path), str(data), *languages)
+        converter = FairseqConverter(str(path), str(data), config.source_lang, config.target_lang)
         try:
             converter.convert(str(output), quantization=quantization, force=True)
         except ValueError as error:  # about an unsupported part, or the number format

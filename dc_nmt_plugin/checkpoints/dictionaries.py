@@ -10,10 +10,9 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError, UserError
+from ..errors import UserError
 from .loading import load_checkpoint, setting, task_settings
 
 # in a checkpoint's extra_state; fairseq's loader ignores keys that it does not know
@@ -92,31 +91,6 @@ def check_further_folders(task: Any) -> None:
                     "folders of DATA with the first dictionary; prepare this one with --srcdict "
                     "and --tgtdict of the first."
                 )
-
-
-def languages_of(stock: dict[str, Any], data: Path, name: str) -> tuple[str, str]:
-    """Returns source and target language of a checkpoint, whose dictionaries are in `data`.
-
-    Args:
-        stock: from ``models.transformer.stock.to_stock``
-        data: folder with the dictionaries that the model was trained with
-        name: path of the checkpoint
-
-    Raises:
-        UserError: `data` has no dictionaries, or others than the training
-    """
-    from fairseq.tasks.translation import TranslationConfig, TranslationTask
-
-    saved = stock["cfg"]["task"]
-    config = TranslationConfig(
-        data=str(data), source_lang=saved.get("source_lang"), target_lang=saved.get("target_lang")
-    )
-    try:
-        task = TranslationTask.setup_task(config)
-    except Exception as error:  # fairseq raises nothing narrower
-        raise UsageError(f"--data {data}: has no text for {name} ({error})") from error
-    check_text(name, task)
-    return config.source_lang, config.target_lang
 
 
 def _config_of(task: Any) -> Any:

@@ -2,9 +2,9 @@
 
 Auxiliary decoders without fusion only help in training. Without them, the translations are the
 same, and the model is as large as the plain Transformer. If everything else is standard too,
---stock writes fairseq's own transformer, which loads without this plugin. --ctranslate2 writes a
-folder for CTranslate2, and --hf one for Hugging Face's transformers (FSMT). None of these programs
-can compute the other architectures. Several checkpoints are averaged first.
+--stock writes fairseq's own transformer, which loads without this plugin, and --ctranslate2 a
+folder for CTranslate2. Neither can compute the other architectures. Several checkpoints are
+averaged first.
 
 --run packs a run into a folder that can be moved or given to others.
 """
@@ -42,15 +42,10 @@ def main(argv: Sequence[str]) -> int:
         help="with --run: where they are not with the data",
     )
     form = parser.add_mutually_exclusive_group()
-    for flag, about in (
-        ("--stock", "write fairseq's own transformer"),
-        ("--ctranslate2", "write a folder for CTranslate2; needs --data"),
-        (
-            "--hf",
-            "write a folder for transformers, with its tokeniser; needs --data",
-        ),
-    ):
-        form.add_argument(flag, dest="form", action="store_const", const=flag, help=about)
+    form.add_argument("--stock", action="store_true", help="write fairseq's own transformer")
+    form.add_argument(
+        "--ctranslate2", action="store_true", help="write a folder for CTranslate2; needs --data"
+    )
     parser.add_argument("--data", type=Path, help="folder with the dictionaries of the model")
     parser.add_argument(
         "--quantization", metavar="TYPE",
@@ -60,13 +55,13 @@ def main(argv: Sequence[str]) -> int:
     if not args.run and (args.no_model or args.bpe_codes):
         parser.error("--no-model and --bpe-codes go with --run")
     if args.run:
-        if args.form or len(args.checkpoints) > 1 or args.last:
+        if args.stock or args.ctranslate2 or len(args.checkpoints) > 1 or args.last:
             parser.error("--run: goes with the folder of one run")
         _pack(args)
         return 0
-    if (args.data is not None) != (args.form in ("--ctranslate2", "--hf")):
-        parser.error(f"{'--hf' if args.form == '--hf' else '--ctranslate2'} and --data go together")
-    if args.quantization and args.form != "--ctranslate2":
+    if (args.data is not None) != args.ctranslate2:
+        parser.error("--ctranslate2 and --data go together")
+    if args.quantization and not args.ctranslate2:
         parser.error("--quantization goes with --ctranslate2")
 
     from ..checkpoints.averaging import average_checkpoints
@@ -81,24 +76,14 @@ def main(argv: Sequence[str]) -> int:
     state = load_checkpoint(name) if len(paths) == 1 else average_checkpoints(paths)
     check_finite(name, state["model"])
     drop_auxiliary(state, name)
-    if args.form:
-        state = to_stock(state, name, args.form)
-    if args.form == "--ctranslate2":
+    if args.stock or args.ctranslate2:
+        state = to_stock(state, name, "--stock" if args.stock else "--ctranslate2")
+    if args.ctranslate2:
         from ..checkpoints.ctranslate2 import to_ctranslate2
 
         with making(args.out) as part:
             to_ctranslate2(state, args.data, part, args.quantization, name)
         print(f"{args.out}: for ctranslate2.Translator")
-    elif args.form == "--hf":
-        from ..analysis.words import codes_of
-        from ..checkpoints.dictionaries import languages_of
-        from ..checkpoints.hugging_face import to_hugging_face
-
-        languages = languages_of(state, args.data, name)
-        codes = codes_of(args.data, languages[0])
-        with making(args.out) as part:
-            to_hugging_face(state, args.data, languages, codes, part, name)
-        print(f"{args.out}: for transformers.FSMTForConditionalGeneration")
     else:
         save_checkpoint(state, args.out, paths)
         print(args.out)

@@ -90,44 +90,10 @@ def test_what_other_programs_cannot_compute_is_refused(trained, corpus, tmp_path
     with pytest.raises(UserError, match=r"text\.pt: its encoder_layers is 'standard\*4'"):
         export([str(tmp_path / "text.pt"), "--out", str(tmp_path / "out.pt")])
     flags = ["--data", str(corpus), "--out", str(tmp_path / "ct2")]
-    for kind in ("--ctranslate2", "--hf"):
-        with pytest.raises(UserError, match=f"{kind} needs a standard Transformer"):
-            export([str(tmp_path / "dc.pt"), kind, *flags])
+    with pytest.raises(UserError, match="--ctranslate2 needs a standard Transformer"):
+        export([str(tmp_path / "dc.pt"), "--ctranslate2", *flags])
     (tmp_path / "ct2").mkdir()
     (tmp_path / "ct2" / "thesis.tex").write_text(TARGET)
     with pytest.raises(UserError, match="exists already"):
         export([str(path), "--ctranslate2", *flags])
     assert [file.name for file in (tmp_path / "ct2").iterdir()] == ["thesis.tex"]
-
-
-def with_codes(corpus, folder):
-    """The data, with BPE codes beside them that join every word of the dictionary."""
-    shutil.copytree(corpus, folder / "bin")
-    (folder / "bpe").mkdir()
-    lines = (corpus / f"dict.{SOURCE}.txt").read_text("utf-8").splitlines()
-    merges = ["#version: 0.2"]
-    for word in (line.split()[0] for line in lines):
-        letters = [*word[:-1], f"{word[-1]}</w>"]
-        merges += [f"{''.join(letters[:n])} {letters[n]}" for n in range(1, len(letters))]
-    (folder / "bpe/codes").write_text("\n".join(dict.fromkeys(merges)) + "\n", "utf-8")
-    return folder / "bin"
-
-
-def test_transformers_translates_alike(trained, corpus, tmp_path):
-    """Greedily, and with the tokeniser that is beside the model."""
-    transformers = pytest.importorskip("transformers")
-    path, _ = trained
-    greedy = generation(corpus, path, "transformer_ms_aux_aif", "--beam", 1)
-    expected = run(tmp_path, "generate", *greedy, "--task", "transformer_ms_aux").good()
-    out, data = tmp_path / "hf", with_codes(corpus, tmp_path)
-    export([str(path), "--hf", "--data", str(data), "--out", str(out)])
-    model = transformers.FSMTForConditionalGeneration.from_pretrained(out).eval()
-    tokenizer = transformers.FSMTTokenizer.from_pretrained(out)
-    lines = (corpus.parent / "text" / f"test.{SOURCE}").read_text("utf-8").splitlines()
-    for number, line in enumerate(lines):
-        pieces = tokenizer.tokenize(line, bypass_tokenizer=True)
-        row = torch.tensor([[*tokenizer.convert_tokens_to_ids(pieces), tokenizer.sep_token_id]])
-        length = int(0.0 * len(row[0]) + 12) + 1  # that of `generation`
-        found = model.generate(row, num_beams=1, max_new_tokens=length, do_sample=False)[0]
-        words = [tokenizer.decoder[n].removesuffix("</w>") for n in found.tolist() if n > 2]
-        assert " ".join(words) == expected.hypotheses()[number][1]

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCTOR = "dc_nmt_plugin.commands.doctor.main"
 HEAVY = (
     *("torch", "fairseq", "omegaconf", "hydra", "scipy", "sklearn", "matplotlib", "sacrebleu"),
-    *("compare_mt", "transformers"),
+    "compare_mt",
 )
 
 
