@@ -21,15 +21,11 @@ MOST = 120  # panels; programs cannot open a larger picture
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --sentence, --target, --index, --of and --heads."""
+    """Adds --sentence, --index, --of and --heads."""
     parser.add_argument(
         "--sentence", metavar="TEXT",
         help="source sentence, tokenised like the data; BPE is applied if the codes are beside "
         "the data",
-    )  # fmt: skip
-    parser.add_argument(
-        "--target", metavar="TEXT",
-        help="target sentence to force (default: the model's own translation)",
     )  # fmt: skip
     parser.add_argument(
         "--index", type=int, metavar="N",
@@ -48,8 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     """Runs one sentence, and returns the chosen matrices."""
-    dataset, place, target = _sentence(subject, args)
-    found = attentions_of(subject, dataset, place, target)
+    found = attentions_of(subject, *_sentence(subject, args))
     matrices = []
     for site in _chosen(list(found), args.of, subject.label):
         queries, keys, weights = found[site]
@@ -82,7 +77,7 @@ class Attention(NamedTuple):
 
 @torch.no_grad()
 def attentions_of(
-    subject: Subject, dataset: Any, place: int, target: str | None
+    subject: Subject, dataset: Any, place: int, target: str | None = None
 ) -> dict[Site, Attention]:
     """Returns every attention of a model for one sentence, the encoder's first.
 
@@ -118,27 +113,17 @@ def attentions_of(
     return found
 
 
-def _sentence(subject: Subject, args: argparse.Namespace) -> tuple[Any, int, str | None]:
-    """Returns the text and the place of the sentence in it, and the pieces to force."""
-    if args.sentence is not None:
-        if args.index is not None:
-            raise UsageError("--index: is of the text; leave it out with --sentence.")
-        pieces = _segmented(subject, "--sentence", args.sentence, subject.source_lang)
-        target = args.target
-        if target is not None:
-            target = _segmented(subject, "--target", target, subject.target_lang)
-        return subject.encoded([pieces]), 0, target
-    if args.target is not None:
-        raise UsageError("--target: goes with --sentence.")
-    index = 1 if args.index is None else args.index
-    subject.check_index(index)
-    return subject.dataset, index - 1, None
-
-
-def _segmented(subject: Subject, flag: str, text: str, lang: str) -> str:
-    if not text.strip():
-        raise UsageError(f"{flag}: is empty.")
-    return segment(text, subject.run.data, lang)
+def _sentence(subject: Subject, args: argparse.Namespace) -> tuple[Any, int]:
+    """Returns the text and the place of the sentence in it."""
+    if args.sentence is None:
+        index = 1 if args.index is None else args.index
+        subject.check_index(index)
+        return subject.dataset, index - 1
+    if args.index is not None:
+        raise UsageError("--index: is of the text; leave it out with --sentence.")
+    if not args.sentence.strip():
+        raise UsageError("--sentence: is empty.")
+    return subject.encoded([segment(args.sentence, subject.run.data, subject.source_lang)]), 0
 
 
 def _chosen(sites: list[Site], patterns: list[str] | None, label: str) -> list[Site]:

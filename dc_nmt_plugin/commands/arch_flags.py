@@ -35,10 +35,7 @@ def main(argv: Sequence[str]) -> int:
     """Prints the flags of one architecture, or lists all architectures."""
     parser = Parser(prog="dc-nmt arch-flags", description=__doc__)
     parser.add_argument("arch", nargs="?", help="architecture; without it, all are listed")
-    parser.add_argument("--all", action="store_true", help="print all flags of the architecture")
     args = parser.parse_args(argv)
-    if args.all and not args.arch:
-        parser.error("--all goes with an architecture")
 
     from ..models.presets import FAMILIES, architectures
 
@@ -57,23 +54,11 @@ def main(argv: Sequence[str]) -> int:
     of_mechanism = _own_flags(family)
     flags = fields(architecture.config)
     own = [flag for flag in flags if flag_name(flag.name) in of_mechanism]
-    others = [flag for flag in flags if flag not in own]
     if own:
         print("\nFlags of the mechanism, with the values of this name:")
         print("\n".join(_flag(architecture, flag) for flag in own))
-    if args.all:
-        print("\nAll other flags:")
-        print("\n".join(_flag(architecture, flag) for flag in others))
-        return 0
-    of_size = {setting for size in family.sizes.values() for setting in size}
-    size = [
-        f"{flag_name(flag.name)} {value_text(architecture.settings.get(flag.name, flag.default))}"
-        for flag in others
-        if flag.name in of_size
-    ]
-    if size:
-        print("\n" + _filled(f"Size: {', '.join(size)}"))
-    print(f"All flags: dc-nmt arch-flags {args.arch} --all")
+    print("\nAll other flags:")
+    print("\n".join(_flag(architecture, flag) for flag in flags if flag not in own))
     return 0
 
 
@@ -109,7 +94,8 @@ def _own_flags(family: Family) -> set[str]:
 
 def _flag(architecture: Architecture, flag: Field[Any]) -> str:
     value = value_text(architecture.settings.get(flag.name, flag.default)) or "(none)"
-    return _filled(f"  {flag_name(flag.name)} {value}: {effect(flag)}. {valid_values(flag)}")
+    text = f"  {flag_name(flag.name)} {value}: {effect(flag)}. {valid_values(flag)}"
+    return textwrap.fill(text, WIDTH, subsequent_indent=" " * 6, break_on_hyphens=False)
 
 
 def effect(flag: Field[Any]) -> str:
@@ -132,10 +118,6 @@ def valid_values(flag: Field[Any]) -> str:
         return f"{valid['at_least']} or more"
     kinds = {"bool": "Switch", "int": "Whole number", "float": "Number"}
     return next((shown for kind, shown in kinds.items() if kind in str(flag.type)), "Text")
-
-
-def _filled(text: str) -> str:
-    return textwrap.fill(text, WIDTH, subsequent_indent=" " * 6, break_on_hyphens=False)
 
 
 def _without_size(architecture: Architecture) -> str:

@@ -14,7 +14,7 @@ from ..figure import new_figure
 from ..flags import listed
 from ..table import format_table
 from .analyze import add_runs
-from .parser import Parser, add_json, add_plot, number, print_json, write_plot
+from .parser import Parser, add_json, add_plot, print_json, write_plot
 
 if TYPE_CHECKING:
     from ..analysis.report import Results
@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
 
     only = listed(args.only or "")
     check_choices("--only", only, TASKS)
-    tasks = read_tasks(args.tasks, only, args.limit)
+    tasks = read_tasks(args.tasks, only)
     setting = SETTINGS[args.setting]
     results: Results = {}
     for run in find_runs(args.runs, args.data, args.names):
@@ -81,8 +81,6 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         help="settings of dual-context (RMSProp 2.5e-4, batches of 64; the default) or "
         "thesis (1e-3, 512)"
         )  # fmt: skip
-    add("--limit", type=number(1), metavar="N",
-        help="at most N training sentences for each task")  # fmt: skip
     add_json(parser)
     add_plot(parser)
     return parser.parse_with_flags(argv)

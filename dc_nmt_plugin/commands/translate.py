@@ -14,9 +14,10 @@ from ..errors import UsageError
 from ..text.checks import refuse, scan_lines
 from ..text.lines import decoded, read_lines
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser, number
+from .parser import Parser
 
-BUFFER = 1000  # lines; translated shortest first, which wastes less padding
+# lines at once, in a terminal 1; translated shortest first, which wastes less padding
+BUFFER = 1000
 
 
 def main(argv: Sequence[str]) -> int:
@@ -49,10 +50,6 @@ def main(argv: Sequence[str]) -> int:
         "token)",
     )  # fmt: skip
     parser.add_argument(
-        "--buffer-size", type=number(1), metavar="N",
-        help=f"lines to read and translate at once; default: {BUFFER:,}, in a terminal 1",
-    )  # fmt: skip
-    parser.add_argument(
         "--data", type=Path, metavar="DIR",
         help="folder made by fairseq-preprocess; default: that of the run",
     )  # fmt: skip
@@ -80,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
         print(f"{translator.checkpoint}: {pair}, a sentence a line; Ctrl-D ends", file=sys.stderr)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # UTF-8 as the input, in every locale
-    size = args.buffer_size or (1 if terminal else BUFFER)
+    size = 1 if terminal else BUFFER
     first = 1
     buffer = list(islice(lines, size))
     while buffer:

@@ -17,6 +17,7 @@ from commands import read_a_command_line
 
 from dc_nmt_plugin import cli, steps
 from dc_nmt_plugin.checkpoints.loading import load_checkpoint
+from dc_nmt_plugin.commands import translate as command
 from dc_nmt_plugin.recipes import plan, preparation
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 
@@ -132,7 +133,8 @@ def test_as_a_filter_a_line_comes_out_for_each_that_goes_in(here, translate, mon
     text = f"\ufeff{first}\r\n\n  \n{second}\n{third}"
     standard_input(monkeypatch, text.encode())
     expected = lines(here / RUN / "hypotheses.fr")
-    assert translate(RUN, "--buffer-size", 2) == [expected[0], "", "", *expected[1:3]]
+    monkeypatch.setattr(command, "BUFFER", 2)
+    assert translate(RUN) == [expected[0], "", "", *expected[1:3]]
 
 
 def test_other_flags_are_fairseqs_and_come_last(here, translate):

@@ -66,42 +66,29 @@ class ProbingTask:
         return 100 * sum(self.labels[place] == most for place in test) / len(test)
 
 
-def read_tasks(folder: Path, only: Sequence[str], limit: int | None = None) -> list[ProbingTask]:
+def read_tasks(folder: Path, only: Sequence[str]) -> list[ProbingTask]:
     """Reads SentEval's files ``data/probing/*.txt``: lines with split, class, sentence, by tabs.
 
     Args:
         folder: with the files
         only: names of tasks; empty for all
-        limit: greatest number of training sentences (a tenth in the other splits)
 
     Raises:
         UserError: a file is missing, or a line has another form
     """
-    return [_read(folder / FILES[name], name, limit) for name in only or TASKS]
+    return [_read(folder / FILES[name], name) for name in only or TASKS]
 
 
-def _read(path: Path, name: str, limit: int | None) -> ProbingTask:
+def _read(path: Path, name: str) -> ProbingTask:
     rows = []
-    for number, line in enumerate(read_lines(path), start=1):
+    for place, line in enumerate(read_lines(path), start=1):
         parts = line.split("\t")
         if len(parts) != 3 or parts[0] not in SPLITS:
             raise UserError(
-                f"{path}, line {number}: is not 'tr, va or te', a class and a sentence, separated "
+                f"{path}, line {place}: is not 'tr, va or te', a class and a sentence, separated "
                 "by tabs."
             )
         rows.append(parts)
-    return _task(name, rows, str(path), limit)
-
-
-def _task(name: str, rows: list[list[str]], path: str, limit: int | None) -> ProbingTask:
-    if limit is not None:
-        left = {"tr": limit, "va": max(1, limit // 10), "te": max(1, limit // 10)}
-        kept = []
-        for row in rows:
-            left[row[0]] -= 1
-            if left[row[0]] >= 0:
-                kept.append(row)
-        rows = kept
     classes = sorted({label for _, label, _ in rows})
     number = {label: i for i, label in enumerate(classes)}
     task = ProbingTask(
