@@ -110,11 +110,9 @@ def comparison_table(
     rows = []
     for c in comparisons:
         tests = test_cells(c.difference, c.against, c.corrected_p, several)
-        # sacreBLEU's p has the digits that sacreBLEU prints
-        sacrebleu = number_cell(c.against.sacrebleu_p_value if c.against else None, ".3f")
-        rows.append((c.name, f"{c.score:.2f}", f"{c.interval:.2f}", *tests, sacrebleu))
+        rows.append((c.name, f"{c.score:.2f}", f"{c.interval:.2f}", *tests))
     baseline = f"against {comparisons[0].name}"
-    return [baseline, metric, "± 95%", *TEST_COLUMNS, "p (sacreBLEU)"], rows
+    return [baseline, metric, "± 95%", *TEST_COLUMNS], rows
 
 
 def comparison_notes(comparisons: Sequence[Comparison], metric: str) -> list[str]:

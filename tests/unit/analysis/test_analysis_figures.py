@@ -96,7 +96,7 @@ def test_routing():
 def test_source_layers():
     masked = []
     for layer, gap, p, holm in ((1, -1.0, 0.001, 0.003), (2, -0.5, 0.03, 0.06), (3, 0.2, 0.4, 0.4)):
-        test = Difference(gap, (gap - 0.5, gap + 0.5), p, 0.3, None, p, p / 2)
+        test = Difference(gap, (gap - 0.5, gap + 0.5), p, 0.3, None)
         masked.append({"layer": layer, "bleu": 10.0 + gap, "difference": gap,
                        "against": asdict(test), "corrected_p": holm})  # fmt: skip
     about = {"text": "", "signature": "nrefs:1"}

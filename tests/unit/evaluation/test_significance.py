@@ -82,7 +82,7 @@ def test_scores_without_n_grams_are_not_tested(metric, tested):
     assert ("worse: no p, because there are fewer than 10 sentences" in printed) != tested
 
 
-def test_sacrebleu_s_own_p_is_there_under_its_name():
+def test_scores_and_intervals_are_those_of_sacrebleu():
     """Figures of ``sacrebleu REF -i BASE SYS --paired-bs``, and of its library."""
     reference = text(5, 50)
     systems = [("one", spoil(reference, 0.2, 2)), ("two", spoil(reference, 0.23, 3))]
@@ -93,9 +93,7 @@ def test_sacrebleu_s_own_p_is_there_under_its_name():
         theirs = scores[next(key for key in scores if key != "System")]
         assert [c.score for c in ours] == [r.score for r in theirs]
         assert [c.interval for c in ours] == pytest.approx([r.ci for r in theirs])
-        assert ours[1].against.sacrebleu_p_value == theirs[1].p_value
         assert 0.0009 < theirs[1].p_value < 0.6 * ours[1].against.p_value
-        assert f"{theirs[1].p_value:.3f}" in format_comparisons(ours, name)
 
 
 # -- several seeds -----------------------------------------------------------------------------
@@ -125,7 +123,7 @@ def test_a_difference_is_of_the_seeds_that_both_have(reference):
     alone = {"base": base["2"], "ours": ours["2"]}
     _, single = paired_bootstrap(alone, reference, "en")
     assert both.seeds == ("2",) and single.seeds is None
-    assert both.against.sentences_p_value == single.against.p_value < both.against.p_value
+    assert single.against.p_value < both.against.p_value
     assert both.difference == pytest.approx(single.difference)
     assert both.score > single.score  # the mean of all its seeds
 
@@ -136,6 +134,6 @@ def test_the_same_runs_again_are_no_new_evidence(reference):
     _, once = compare_systems({"base": {"1": base}, "near": {"1": near}}, reference, "en")
     again = {name: dict.fromkeys("123", lines) for name, lines in (("base", base), ("near", near))}
     _, thrice = compare_systems(again, reference, "en")
-    assert 0.01 < once.against.p_value == thrice.against.sentences_p_value
+    assert 0.01 < once.against.p_value
     assert thrice.against.p_value == pytest.approx(once.against.p_value, abs=0.02)
     assert thrice.against.standard_error == pytest.approx(once.against.standard_error)
