@@ -35,12 +35,14 @@ class Line:
     Attributes:
         x, y: of the points; NaN leaves a gap
         spread: lowest and highest value at each point, such as those of several seeds
+        like: label of another line, whose colour, marker and dashes this line has
         more: settings of matplotlib beside these
     """
 
     x: Sequence[float]
     y: Sequence[float]
     spread: tuple[Sequence[float], Sequence[float]] | None = None
+    like: str | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -106,7 +108,7 @@ def draw_charts(
     for place, chart in enumerate(charts, start=1):
         axes = figure.add_subplot(rows, columns, place)
         for label, line in chart.lines.items():
-            number = line_numbers.setdefault(label, len(line_numbers))
+            number = line_numbers.setdefault(line.like or label, len(line_numbers))
             _draw_line(axes, label, line, number)
         if chart.bars:
             numbers = [bar_numbers.setdefault(label, len(bar_numbers)) for label in chart.bars]
