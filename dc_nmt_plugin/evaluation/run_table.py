@@ -66,7 +66,7 @@ class RunRow:
     arch: str | None = None
     parameters: int | None = None
     updates: int | None = None
-    train_tokens_per_second: float | None = None  # target tokens, median
+    train_tokens_per_second: float | None = None  # target tokens
     decode_sentences_per_second: float | None = None
     score: float  # by the table's metric; a mean over `seeds` runs
     scores: dict[str, float] = field(default_factory=dict)  # by other metrics

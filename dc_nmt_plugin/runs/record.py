@@ -121,7 +121,7 @@ class Training:
     updates: int | None = None
     tokens: int | None = None  # of an update, at most
     parameters: int | None = None  # trained ones, shared ones once
-    tokens_per_second: float | None = None  # target tokens, median over the log's intervals
+    tokens_per_second: float | None = None  # target tokens, without validation
     seconds: float | None = None  # with validation and saving
     device: str | None = None  # processors or GPUs
     versions: dict[str, str] = field(default_factory=dict)  # package → version

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import statistics
 import sys
 import time
 from collections.abc import Mapping
@@ -16,7 +15,6 @@ from typing import Any
 from fairseq.data.data_utils import infer_language_pair
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.logging import metrics
-from fairseq.models import MODEL_DATACLASS_REGISTRY
 from omegaconf import OmegaConf
 
 from ..checkpoints.loading import architecture_of
@@ -52,10 +50,9 @@ class RunRecord:
         cfg = trainer.cfg
         self._trainer = trainer
         self._folder = run_folder(Path(cfg.checkpoint.save_dir))
-        self._every = 1 if 0 < cfg.optimization.max_update < 100 else 10  # updates of an interval
-        self._speeds: list[float] = []  # tokens a second
+        self._tokens, self._seconds = 0, 0.0  # of updates that follow another one at once
+        self._last: float | None = None  # time of the update before
         self._validated = -1  # update of the last validation
-        self._restart_clock()
         continued = bool(trainer.get_num_updates())
         update_record(
             self._folder / RECORD,
@@ -66,22 +63,13 @@ class RunRecord:
         else:
             (self._folder / CURVE).unlink(missing_ok=True)
 
-    def _restart_clock(self) -> None:
-        self._tokens, self._updates, self._began = 0, 0, time.perf_counter()
-        self._ended = self._began  # time of the last update
-
-    def _end_interval(self) -> None:
-        if self._updates:
-            self._speeds.append(self._tokens / (self._ended - self._began))
-        self._restart_clock()
-
     def add_update(self, tokens: int) -> None:
         """Counts an update with so many target tokens."""
-        self._tokens += tokens
-        self._updates += 1
-        self._ended = time.perf_counter()
-        if self._updates == self._every:
-            self._end_interval()
+        now = time.perf_counter()
+        if self._last is not None:  # not the first one, which includes the start
+            self._tokens += tokens
+            self._seconds += now - self._last
+        self._last = now
 
     def add_validation(self, values: Mapping[str, Any]) -> None:
         """Adds the numbers of a validation, with those of the training before it, to the curve.
@@ -89,11 +77,10 @@ class RunRecord:
         Args:
             values: fairseq's statistics; of several sets, the first one counts
         """
-        self._end_interval()  # an epoch may be shorter
         updates = self._trainer.get_num_updates()
         if updates != self._validated:
             self._validated = updates
-            training = metrics.get_smoothed_values(_CURVE) if self._speeds else {}
+            training = metrics.get_smoothed_values(_CURVE) if metrics.get_meters(_CURVE) else {}
             with open(self._folder / CURVE, "a", encoding="utf-8") as curve:
                 for kind, numbers in (("train_inner", training), ("valid", values)):
                     known = {n: _plain(v) for n, v in numbers.items() if n not in _SPEEDS}
@@ -102,20 +89,18 @@ class RunRecord:
                         curve.write(f"| {kind} | {line}\n")
             metrics.reset_meters(_CURVE)
             self.measure()
-        self._restart_clock()  # validation is no training
 
     def measure(self) -> None:
         """Enters the updates so far, their time and speed into the record."""
+        self._last = None  # validating and saving are no training
         trainer = self._trainer
-        # the first interval includes the start
-        speeds = self._speeds[1:] or self._speeds
         numbers = {
             "updates": trainer.get_num_updates(),
             "parameters": sum(p.numel() for p in trainer.get_model().parameters()),
             "seconds": float(trainer.cumulative_training_time()),  # a tensor of several processes
         }
-        if speeds:
-            numbers["tokens_per_second"] = statistics.median(speeds)
+        if self._seconds:
+            numbers["tokens_per_second"] = self._tokens / self._seconds
 
         def measured(record: Record | None) -> Record:
             record = record or _record(trainer, self._folder, None)  # somebody removed it
@@ -182,9 +167,7 @@ def _settings(cfg: Any) -> Flags:
     words = [_SHORT.get(word, word) for word in sys.argv[1:] if word != str(cfg.task.data)]
     if any(word.partition("=")[0] == "--arch" for word in words):
         return {name: value for name, value in typed_flags(words).items() if name not in _PLACES}
-    values, defaults = plain(cfg), plain(OmegaConf.structured(FairseqConfig))
-    model = MODEL_DATACLASS_REGISTRY.get(values["model"].get("_name"))
-    defaults["model"] = plain(OmegaConf.structured(model)) if model else {}
+    values, defaults = plain(cfg), {**plain(OmegaConf.structured(FairseqConfig)), "model": {}}
     settings: Flags = {"arch": str(architecture_of(cfg.model))}
     for group, own in values.items():
         for name, value in (own if isinstance(own, dict) else {}).items():

@@ -248,9 +248,9 @@ class TransformerConfig(CheckedConfig):
                 f"with --positions {positions} none are."
             )
         if self.of_side(side, "layers_of") is not None:
-            for name in ("self_attention", "self_attention_layers"):
+            for name, default in (("self_attention", "standard"), ("self_attention_layers", None)):
                 value = self.of_side(side, name)
-                if value not in (None, "standard"):
+                if value not in (None, default):
                     yield (
                         f"{flag_name(f'{side}_{name}')}: {value} is what --{side}-layers-of says "
                         "of each layer; give one of both (with --arch transformer_standard, if "
