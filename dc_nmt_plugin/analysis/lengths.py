@@ -67,23 +67,21 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
                 "bleu": group_bleu(
                     score.metric.make(score.lang),
                     [lines[i] for i in chosen],
-                    [[side[i] for i in chosen] for side in references],
+                    [references[i] for i in chosen],
                 ),
             })  # fmt: skip
     return {"unit": args.unit, "text": score.text, "bleu": bleu, "signature": signature,
             "groups": groups}  # fmt: skip
 
 
-def group_bleu(
-    metric: Any, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
-) -> float | None:
+def group_bleu(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> float | None:
     """Returns BLEU of a group of sentences by sacreBLEU's `metric`; None where chance decides it.
 
     Short sentences have no 4-gram, so that even perfect ones would have 0.00 BLEU.
     """
     if len(hypotheses) < LEAST_SENTENCES:
         return None
-    result = metric.corpus_score(hypotheses, references)
+    result = metric.corpus_score(hypotheses, [references])
     return float(result.score) if result.counts[3] >= LEAST_NGRAMS else None
 
 

@@ -39,8 +39,8 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
         with masked(subject, [layer]):
             systems[str(layer)] = score.lines(subject.translate())
     bleu, signature = score(whole)
-    references, *more = score.references(whole)
-    _, *compared = paired_bootstrap(systems, references, score.lang, score.metric, more)
+    references = score.references(whole)
+    _, *compared = paired_bootstrap(systems, references, score.lang, score.metric)
     rows = []
     for comparison in compared:
         rows.append(

@@ -15,11 +15,11 @@ from .subject import Subject
 
 
 class TextScore:
-    """Computes BLEU of hypotheses, against raw references or the text's own target side.
+    """Computes BLEU of hypotheses, against a raw reference or the text's own target side.
 
     Args:
         subject: model and text
-        args: ``reference``, files of raw text, or None for the text's target side; with them
+        args: ``reference``, a file of raw text, or None for the text's target side; with it
             ``tokenizer`` and ``truecased``, to be undone in the hypotheses
 
     Attributes:
@@ -35,7 +35,7 @@ class TextScore:
         if not self._raw:
             if args.tokenizer:
                 raise UsageError("--tokenizer: detokenised text needs a raw --reference.")
-            self._references = [subject.targets()]
+            self._reference = subject.targets()
             self.metric = Metric("bleu", "BLEU of words", True, _words_bleu)
             self.text = (
                 f"tokenised text without BPE, against the target side of {subject.subset} (no "
@@ -46,19 +46,16 @@ class TextScore:
             self.lang = language(self.lang)
         except argparse.ArgumentTypeError as error:
             raise UsageError(f"--reference: the data's target language {error}") from error
-        self._references = []
-        for path in args.reference:
-            lines = read_lines(path)
-            subject.check_lines("--reference", path, lines)
-            self._references.append(dict(enumerate(lines)))
+        lines = read_lines(args.reference)
+        subject.check_lines("--reference", args.reference, lines)
+        self._reference = dict(enumerate(lines))
         self.metric = METRICS["sacrebleu"]
         undone = "" if self._tokenizer == "none" else f", tokenisation by {self._tokenizer} undone"
-        self.text = f"without BPE{undone}, against {' '.join(map(str, args.reference))}"
+        self.text = f"without BPE{undone}, against {args.reference}"
 
     def __call__(self, hypotheses: dict[int, str]) -> tuple[float, str]:
         """Returns BLEU of the hypotheses, by number of the sentence, and sacreBLEU's signature."""
-        references, *more = self.references(hypotheses)
-        return self.metric.score(self.lines(hypotheses), references, self.lang, more)
+        return self.metric.score(self.lines(hypotheses), self.references(hypotheses), self.lang)
 
     def lines(self, hypotheses: dict[int, str]) -> list[str]:
         """Returns hypotheses as they are scored, by number of the sentence."""
@@ -67,10 +64,9 @@ class TextScore:
             return lines
         return detokenize(lines, self._tokenizer, self.lang, self._truecased)
 
-    def references(self, hypotheses: dict[int, str]) -> list[list[str]]:
-        """Returns the lines of the same sentences for each reference."""
-        numbers = sorted(hypotheses)
-        return [[reference[number] for number in numbers] for reference in self._references]
+    def references(self, hypotheses: dict[int, str]) -> list[str]:
+        """Returns the reference's lines of the same sentences."""
+        return [self._reference[number] for number in sorted(hypotheses)]
 
 
 def _words_bleu(lang: str) -> BLEU:

@@ -79,7 +79,7 @@ def _measure_models(
 
 
 def _use_own_text(subject: Subject, args: argparse.Namespace) -> None:
-    """Prepares the raw text of --source and the first --reference like the text of the run."""
+    """Prepares the raw text of --source and --reference like the text of the run."""
     from ..recipes.translating import text_of
     from ..text.lines import read_lines
 
@@ -88,10 +88,10 @@ def _use_own_text(subject: Subject, args: argparse.Namespace) -> None:
     text = text_of(subject.run, source, target, args.tokenizer)
     target_pieces = None
     if args.reference:
-        reference = read_lines(args.reference[0])
+        reference = read_lines(args.reference)
         if len(reference) != len(lines):
             raise UsageError(
-                f"--reference {args.reference[0]}: {len(reference)} lines for the {len(lines)} of "
+                f"--reference {args.reference}: {len(reference)} lines for the {len(lines)} of "
                 f"{args.source}."
             )
         target_pieces = text_of(subject.run, target, source, args.tokenizer).pieces(reference)
@@ -156,9 +156,9 @@ def _add_text(parser: argparse.ArgumentParser) -> None:
     add("--source", type=Path, metavar="FILE",
         help="raw text to use instead of a subset; it is prepared like the text of the run"
         )  # fmt: skip
-    add("--reference", nargs="+", type=Path, metavar="FILE",
-        help="raw reference text, one file for each reference. Scores are then of plain text. With "
-        "--source, the first is also the target side")  # fmt: skip
+    add("--reference", type=Path, metavar="FILE",
+        help="raw reference text. Scores are then of plain text. With --source, it is also the "
+        "target side")  # fmt: skip
     add("--tokenizer", choices=TOKENIZERS,
         help="tokenizer of the text before BPE (default with --source: that of the run's text)"
         )  # fmt: skip

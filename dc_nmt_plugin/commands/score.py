@@ -29,9 +29,8 @@ def parser() -> Parser:
         "--generate-log", type=Path, metavar="FILE", help="its log, where the speed is only there"
     )
     parser.add_argument(
-        "--reference", type=Path, action="append", default=[],
-        help="raw text, one a line; give it again for each further reference",
-    )  # fmt: skip
+        "--reference", type=Path, metavar="FILE", help="raw text, one sentence a line"
+    )
     add_plain_text(parser)
     parser.add_argument("--source", metavar="FILE", help="raw text, for the record")
     parser.add_argument("--source-lang", type=language, metavar="LANG", help="for the record")
@@ -77,8 +76,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = options.parse_args(argv)
     if args.metrics is not None:
         args.metrics = find_metrics("--metrics", args.metrics)
-    if len(args.reference) > 1 and args.tokenized_reference:
-        options.error("--reference: --tokenized-reference goes with one reference alone")
     if is_run(args.file):
         options.error(f"{args.file}: is a run or a record; dc-nmt results shows its scores")
     if args.target_lang is None:

@@ -41,8 +41,7 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
         kind=kind,
         target_lang=args.target_lang,
         tokenizer=args.tokenizer or "none",
-        reference=str(args.reference[0]) if args.reference else None,
-        more_references=[str(path) for path in args.reference[1:]],
+        reference=str(args.reference) if args.reference else None,
         tokenized_reference=args.tokenized_reference,
         truecased=args.truecased,
     )
@@ -54,7 +53,7 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
         raise UsageError(f"--source {args.source}: {lines} lines for {sentences} hypotheses")
     scores = _scores(args, texts)
     if args.detokenized:
-        inputs = [args.file, args.source, args.tokenized_reference, *args.reference]
+        inputs = [args.file, args.source, args.tokenized_reference, args.reference]
         if args.detokenized.resolve() in [Path(path).resolve() for path in inputs if path]:
             raise UsageError(f"--detokenized {args.detokenized}: is a file that is read")
         write_lines(args.detokenized, texts.raw.hypotheses)
@@ -117,7 +116,7 @@ def _decoding(args: argparse.Namespace, files: TextFiles, generated: Generated |
         kind=files.kind,
         tokenizer=files.tokenizer,
         truecased=files.truecased,
-        references=tuple(text_file(folder, path) for path in args.reference),
+        references=(text_file(folder, args.reference),) if args.reference else (),
         tokenized_reference=text_file(folder, tokenized) if tokenized else None,
         source=text_file(folder, args.source) if args.source else None,
         plain=path_from(folder, plain) if plain else None,

@@ -74,18 +74,13 @@ class Metric:
         return [self.prepare(line) for line in lines] if self.prepare else list(lines)
 
     def score(
-        self,
-        hypotheses: Sequence[str],
-        references: Sequence[str],
-        target_lang: str,
-        more: Sequence[Sequence[str]] = (),
+        self, hypotheses: Sequence[str], references: Sequence[str], target_lang: str
     ) -> tuple[float, str]:
         """Returns the corpus score (0 to 100; TER may be more) and sacreBLEU's signature.
 
         Args:
             hypotheses, references: one line each for every sentence
             target_lang: two letters
-            more: further references of the same sentences
 
         Raises:
             UserError: the metric splits at spaces, and the references are written without spaces
@@ -98,8 +93,7 @@ class Metric:
                 f"{self.name}: splits text at spaces, and the references ({target_lang}) are in a "
                 f"script without spaces between words; use {instead}"
             )
-        streams = [self.prepared(lines) for lines in (references, *more)]
-        result = metric.corpus_score(self.prepared(hypotheses), streams)
+        result = metric.corpus_score(self.prepared(hypotheses), [self.prepared(references)])
         return result.score, str(metric.get_signature())
 
 

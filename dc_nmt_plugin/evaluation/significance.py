@@ -52,7 +52,6 @@ def compare_systems(
     references: Sequence[str],
     target_lang: str,
     metric: Metric | None = None,
-    more: Sequence[Sequence[str]] = (),
 ) -> list[Comparison]:
     """Compares every system's mean over its seeds with the first system's.
 
@@ -61,14 +60,14 @@ def compare_systems(
         references: lines
         target_lang: chooses sacreBLEU's tokeniser
         metric: default BLEU with sacreBLEU's tokeniser of the language
-        more: further references of the same sentences
 
     Returns:
         the baseline, then the others
     """
     metric = metric or METRICS["sacrebleu"]
-    sides = [metric.prepared(lines) for lines in (references, *more)]
-    scores, enough = resampled(hypotheses, sides, metric.make(target_lang), metric)
+    scores, enough = _resampled(
+        hypotheses, metric.prepared(references), metric.make(target_lang), metric
+    )
     baseline = next(iter(scores))
     comparisons = [_described(name, runs) for name, runs in scores.items()]
     for number, (name, runs) in enumerate(scores.items()):
@@ -90,22 +89,21 @@ def paired_bootstrap(
     references: Sequence[str],
     target_lang: str,
     metric: Metric | None = None,
-    more: Sequence[Sequence[str]] = (),
 ) -> list[Comparison]:
     """Runs :func:`compare_systems` with one run for each system: name → lines."""
     runs = {name: {"": lines} for name, lines in hypotheses.items()}
-    comparisons = compare_systems(runs, references, target_lang, metric, more)
+    comparisons = compare_systems(runs, references, target_lang, metric)
     return [replace(comparison, seeds=None) for comparison in comparisons]
 
 
-def resampled(
-    hypotheses: Mapping[str, Runs], sides: Sequence[Sequence[str]], scorer: Any, metric: Metric
+def _resampled(
+    hypotheses: Mapping[str, Runs], references: Sequence[str], scorer: Any, metric: Metric
 ) -> tuple[dict[str, dict[str, Scores]], dict[str, bool]]:
     """Scores runs on the test set and on its resamples, with sacreBLEU's counts of each sentence.
 
     Args:
         hypotheses: see :func:`compare_systems`
-        sides: lines of each reference, as `metric` prepares them
+        references: lines, as `metric` prepares them
         scorer: made by `metric` for the target language
         metric: of the scores
 
@@ -115,10 +113,12 @@ def resampled(
     counts: dict[tuple[str, str], list[list[int]]] = {}
     for name, runs in hypotheses.items():
         for seed, lines in runs.items():
-            counts[name, seed] = scorer._extract_corpus_statistics(metric.prepared(lines), sides)
+            counts[name, seed] = scorer._extract_corpus_statistics(
+                metric.prepared(lines), [references]
+            )
     tables = {run: np.array(rows, dtype=float) for run, rows in counts.items()}
     values: dict[tuple[str, str], list[float]] = {run: [] for run in counts}
-    for block in draws(len(sides[0])):  # (resamples, sentences)
+    for block in draws(len(references)):  # (resamples, sentences)
         for run, table in tables.items():
             sums = (block @ table).astype("float32")  # as sacreBLEU adds them up
             values[run] += [scorer._compute_score_from_stats(row).score for row in sums]

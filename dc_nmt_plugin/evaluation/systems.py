@@ -91,14 +91,8 @@ def load_systems(
             _check_prepared(files.reference, files.tokenized_reference)
         else:
             files = _files_of_text(item, given, of_run)
-        texts = load_texts(files)
-        if texts.raw.more:
-            raise UserError(
-                f"{label}: was scored against {1 + len(texts.raw.more)} references, and "
-                "systems are compared on one; score it again with one --reference"
-            )
         run = item if isinstance(item, Run) else None
-        loaded.append(System(label, texts, files.target_lang, run))
+        loaded.append(System(label, load_texts(files), files.target_lang, run))
     _check_same_test(loaded)
     return loaded
 
@@ -107,19 +101,22 @@ def files_of(run: Run) -> TextFiles:
     """Returns the files that a run was scored with, where they are now.
 
     Raises:
-        UserError: no hypotheses are recorded, or another text has the place of one
+        UserError: no hypotheses, several references, or another text in the place of one
     """
     decoding = run.decoding
     if decoding.hypotheses is None:
         raise UserError(f"{run.path}: has no hypotheses: score it with --detokenized FILE")
-    references = [run.located(file) for file in decoding.references]
+    if len(decoding.references) > 1:
+        raise UserError(
+            f"{run.path}: was scored against {len(decoding.references)} references, and systems "
+            "are compared on one; score it again with one --reference"
+        )
     return TextFiles(
         run.located(decoding.hypotheses) or "",
         decoding.kind,
         run.record.data.target,
         tokenizer=decoding.tokenizer,
-        reference=references[0] if references else None,
-        more_references=[path for path in references[1:] if path],
+        reference=run.located(decoding.references[0]) if decoding.references else None,
         tokenized_reference=run.located(decoding.tokenized_reference),
         truecased=decoding.truecased,
     )

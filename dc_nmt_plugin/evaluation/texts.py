@@ -25,7 +25,6 @@ class TextFiles:
         target_lang: two letters
         tokenizer: one of TOKENIZERS: the tokeniser of the tokenised text
         reference: raw text
-        more_references: further ones of the same sentences
         tokenized_reference: as the training text was tokenised, without BPE
         truecased: the tokenised text of both sides is truecased; raw sentences get their capital
             back
@@ -38,21 +37,15 @@ class TextFiles:
     reference: str | None = None
     tokenized_reference: str | None = None
     truecased: bool = False
-    more_references: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Sides:
-    """Holds hypotheses and references, line by line, and how they were processed.
-
-    Attributes:
-        more: further references
-    """
+    """Holds hypotheses and references, line by line, and how they were processed."""
 
     hypotheses: list[str]
     references: list[str]
     origin: str
-    more: tuple[list[str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,7 +84,7 @@ def score_metrics(
     scores = []
     for metric in metrics:
         sides = texts.sides(metric)
-        value, signature = metric.score(sides.hypotheses, sides.references, target_lang, sides.more)
+        value, signature = metric.score(sides.hypotheses, sides.references, target_lang)
         scores.append(Score(metric.name, value, signature, sides.origin, metric is paper))
     return scores
 
@@ -115,7 +108,7 @@ def load_texts(files: TextFiles) -> Texts:
     warnings = _hypothesis_warnings(files.hypotheses, lines)
 
     references: dict[str, list[str]] = {}
-    for path in (files.reference, *files.more_references, files.tokenized_reference):
+    for path in (files.reference, files.tokenized_reference):
         if path:
             allowed = pieces if path == files.tokenized_reference else ()
             references[path] = read_lines(path)
@@ -128,14 +121,8 @@ def load_texts(files: TextFiles) -> Texts:
 
     reference = references.get(files.reference or "")
     tokenized_reference = references.get(files.tokenized_reference or "")
-    more = tuple(references[path] for path in files.more_references)
     raw = _raw_sides(files, lines, reference, tokenized_reference or [])
     tokenized = _tokenized_sides(files, lines, reference or [], tokenized_reference)
-    if more:
-        raw = replace(raw, more=more, origin=f"{raw.origin}; {1 + len(more)} references")
-    if more and tokenized:
-        each = (tokenize(lines, files.tokenizer, files.target_lang) for lines in more)
-        tokenized = replace(tokenized, more=tuple(each))
 
     as_it_is = False
     if files.tokenizer == "none" and reference and tokenized_reference:
@@ -144,12 +131,11 @@ def load_texts(files: TextFiles) -> Texts:
         words = [[line.split() for line in side] for side in (reference, tokenized_reference)]
         as_it_is = words[0] == words[1]
     if not as_it_is and not is_spaceless(files.target_lang, references[first]):
-        for path in filter(None, (files.reference, *files.more_references)):
-            if sign := tokenized_sign(references[path]):
-                raise UserError(
-                    f"{path}: looks tokenised ({sign[2]}), where raw text is expected: give it as "
-                    "--tokenized-reference, without --reference"
-                )
+        if reference and (sign := tokenized_sign(reference)):
+            raise UserError(
+                f"{files.reference}: looks tokenised ({sign[2]}), where raw text is expected: give "
+                "it as --tokenized-reference, without --reference"
+            )
         if sign := tokenized_sign(raw.hypotheses):
             warnings.append(
                 f"{files.hypotheses}: hypotheses that should be detokenised look tokenised "

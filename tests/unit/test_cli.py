@@ -102,6 +102,7 @@ def test_a_listing_or_a_plan_imports_little(line, tmp_path):
         ("evaluate multi30k_en_de transformer_dc --seed x", 2, "--seed: 'x' is not"),
         # a repeated option that takes one value, ours or fairseq's
         ("score h --reference r --target-lang en --target-lang de", 2, "given twice"),
+        ("score h --reference a --reference b --target-lang en", 2, "given twice"),  # c14
         ("new x --train a.de a.en --valid b.de b.en --valid c.de c.en", 2, "given twice"),
         ("train multi30k_en_de transformer_dc --seed 1 --seed 2", 2, "given twice"),
     ],
