@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import UserError
-from ..text.checks import UNUSABLE, as_table, refuse, scan_groups, shared_lines
+from ..text.checks import UNUSABLE, refuse, report, scan_groups, shared_lines
 from ..text.lines import check_same_count
 from .parser import Parser
 
@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
             raise UserError(f"{group[0]}: given as both source and target")
     scans, findings = scan_groups(groups)
     if findings:
-        print(as_table(findings), end="\n\n")
+        print(report(findings), end="\n\n")
     refuse(findings, UNUSABLE)
     for pair in scans:
         names = " and ".join(side.name for side in pair)

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from ..errors import UserError
 from ..files import write_parallel, writing
 from ..steps import Command, Step, digest
-from ..text.checks import as_table, refuse, scan_groups
+from ..text.checks import refuse, report, scan_groups
 from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
 from .formats import Pair, read_pairs
@@ -138,7 +138,7 @@ class Corpora:
         self.say(f"{part.name}: {count:,} pairs")
         _, findings = scan_groups([raw])
         if findings:
-            self.say(as_table(findings))
+            self.say(report(findings))
         refuse(findings, allowed=NAMED)
         self._check_count(part, count)
         settings = replace(self.settings, tokenizer="none") if part.tokenised else self.settings

@@ -17,7 +17,6 @@ import numpy as np
 import regex
 
 from ..errors import UserError
-from ..table import format_table
 from .languages import SAMPLED, is_spaceless
 from .lines import character, stream_lines
 
@@ -42,7 +41,6 @@ _MARKUP = re.compile(  # XML and SGML, then tags of IWSLT, TMX, JSON
 class Kind:
     """Describes one kind of problem."""
 
-    name: str
     message: str  # about one line; remedy. {} is the example, {file} the file's name
     pattern: re.Pattern[str] | None = None  # of a line with it; None: found in another way
     single: bool = True  # one line counts; otherwise more than one in a hundred
@@ -50,22 +48,19 @@ class Kind:
 
 KINDS = {
     "control": Kind(
-        "control characters",
         "has {}, which some tools take for the end of a line or do not read; "
         r"perl -CSD -pe 's/(?!\n)[\p{Cc}\p{Zl}\p{Zp}\x{FEFF}]/ /g' {file} replaces such "
         "characters by spaces",
         _CONTROL,
     ),
-    "blank": Kind("blank", "the line is blank; leave such pairs out"),
-    "unseen": Kind("nothing visible", "has nothing visible in it, but {}; leave such pairs out"),
+    "blank": Kind("the line is blank; leave such pairs out"),
+    "unseen": Kind("has nothing visible in it, but {}; leave such pairs out"),
     "symbol": Kind(
-        "fairseq's symbols",
         "has the word {}, which is fairseq's own symbol; leave such pairs out, or write &lt; and "
         "&gt;",
         _SYMBOL,
     ),
     "pieces": Kind(
-        "pieces",
         "has '{}', the mark of BPE or sentencepiece; join the words: sed 's/@@ //g', or "
         "fairseq-generate --remove-bpe (sentencepiece); text of the tokenizer split needs "
         "--tokenizer split",
@@ -73,34 +68,28 @@ KINDS = {
         single=False,
     ),
     "markup": Kind(
-        "markup",
         "is not a plain sentence, but begins with {}; take the sentences out; a recipe reads "
         "format: iwslt-tags, iwslt-xml and sgm",
         _MARKUP,
         single=False,
     ),
     "tab": Kind(
-        "tabs",
         "has a tab, as in TSV files; take one column: cut -f1 {file} prints the first, "
         "cut -f2 {file} the second",
         re.compile("\t"),
         single=False,
     ),
     "mojibake": Kind(
-        "wrong encoding",
         "looks like UTF-8 that was read as Latin-1 ({}); make the file again from the original",
         _MISREAD,
         single=False,
     ),
     "form": Kind(
-        "mixed Unicode forms",
         "has several characters for one letter ({}), where other text of the language has one; "
         "perl -CSD -MUnicode::Normalize -pe '$_=NFC($_)' {file} > NEW makes one",
         single=False,
     ),
-    "tokenized": Kind(
-        "tokenised", "the text looks tokenised ({}); give --tokenized, or the raw text"
-    ),
+    "tokenized": Kind("the text looks tokenised ({}); give --tokenized, or the raw text"),
 }
 # kinds for which text is refused for every purpose
 SPOILT = ("pieces", "markup", "tab", "mojibake")
@@ -248,13 +237,9 @@ def shared_lines(sets: Sequence[Sequence[Scan]]) -> list[str]:
     return sentences
 
 
-def as_table(findings: Sequence[Finding]) -> str:
-    """Returns a row for each file and kind of problem."""
-    rows = [
-        (f.file, KINDS[f.kind].name, f"{f.lines:,}", str(f.first), f.example)
-        for f in dict.fromkeys(findings)
-    ]
-    return format_table(("file", "problem", "lines", "first", "example"), rows)
+def report(findings: Sequence[Finding]) -> str:
+    """Returns a line for each file and kind of problem, with its remedy."""
+    return "\n".join(map(str, dict.fromkeys(findings)))
 
 
 def refuse(

@@ -64,25 +64,26 @@ def each(change):
     return lambda number, line: change(line)
 
 
-# name of the kind → change of a clean file; whether training is refused
+# words of the kind → change of a clean file; whether training is refused
 SPOILT = {
-    "pieces": each(lambda line: "▁" + line.replace(" ", " ▁")),
-    "pieces of BPE": each(lambda line: line.replace("ou", "o@@ u").replace("au", "a@@ u")),
-    "wrong encoding": each(lambda line: f"{line} Größe".encode().decode("latin-1")),
-    "tokenised": each(lambda line: line.replace(",", " ,").replace(".", " .")),
-    "tabs": each(lambda line: f"{line}\t{line}"),
-    "markup: JSON": each(lambda line: json.dumps({"text": line})),
-    "markup: IWSLT tags": lambda n, line: f"<talkid>{n}</talkid>" if n % 9 == 1 else line,
-    "markup: XML or SGM": lambda n, line: f'<seg id="{n}"> {line} </seg>',
-    "markup: TMX": lambda n, line: f"<tu><tuv><seg>{line}</seg></tuv></tu>",
-    "fairseq's symbols": once("x <pad> y"),
-    "nothing visible": once("\u200b"),
-    "mixed Unicode forms": lambda n, line: f"{line} {'é' if n % 2 else 'e' + chr(769)}",
+    "mark of BPE: sentencepiece": each(lambda line: "▁" + line.replace(" ", " ▁")),
+    "mark of BPE": each(lambda line: line.replace("ou", "o@@ u").replace("au", "a@@ u")),
+    "read as Latin-1": each(lambda line: f"{line} Größe".encode().decode("latin-1")),
+    "looks tokenised": each(lambda line: line.replace(",", " ,").replace(".", " .")),
+    "has a tab": each(lambda line: f"{line}\t{line}"),
+    "plain sentence: JSON": each(lambda line: json.dumps({"text": line})),
+    "plain sentence: IWSLT tags": lambda n, line: f"<talkid>{n}</talkid>" if n % 9 == 1 else line,
+    "plain sentence: XML or SGM": lambda n, line: f'<seg id="{n}"> {line} </seg>',
+    "plain sentence: TMX": lambda n, line: f"<tu><tuv><seg>{line}</seg></tuv></tu>",
+    "fairseq's own symbol": once("x <pad> y"),
+    "nothing visible in it": once("\u200b"),
+    "several characters": lambda n, line: f"{line} {'é' if n % 2 else 'e' + chr(769)}",
 }
 
 
 CASES = [(kind, "train", "en") for kind in SPOILT]
-CASES += [("pieces", split, side) for split in ("train", "valid", "test") for side in ("de", "en")]
+SETS = ("train", "valid", "test")
+CASES += [("mark of BPE", split, side) for split in SETS for side in ("de", "en")]
 
 
 @pytest.mark.parametrize(("kind", "split", "side"), dict.fromkeys(CASES))
@@ -93,9 +94,10 @@ def test_spoilt_text_is_refused_on_either_side_of_every_set(kind, split, side, h
     code, out, err = called(capsys, *words, "--test", "t.de", "t.en")
     assert code == 1 and not (here / "mine").exists()
     assert f"--{split}: {name}.{side}, line " in err and err.count("\n") == 1
-    rows = [line for line in out.splitlines() if line.startswith(f"{name}.{side}  ")]
-    assert any(kind.partition(":")[0].removesuffix(" of BPE") in row for row in rows)
-    assert called(capsys, "check-text", f"{name}.de", f"{name}.en")[0] == (kind != "tokenised")
+    named = [line for line in out.splitlines() if line.startswith(f"{name}.{side}, line ")]
+    assert any(kind.partition(":")[0] in line for line in named)
+    code, _, _ = called(capsys, "check-text", f"{name}.de", f"{name}.en")
+    assert code == (kind != "looks tokenised")
 
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
@@ -109,10 +111,10 @@ def test_symbols_of_fairseq_never_become_its_numbers(symbol, here, capsys):
     assert escape_symbols("x<s> <b> a<pad>b") == "x<s> <b> a<pad>b", "no words of their own"
 
 
-# name of the kind → a line of it; how the table shows it
+# words of the kind → a line of it, and its example
 NAMED = {
     "control characters": [("a house\u2028by a lake", "U+2028"), ("a hou\x00se", "U+0000")],
-    "blank": [(" \u3000", "")],
+    "the line is blank": [(" \u3000", "")],
 }
 
 
@@ -122,10 +124,10 @@ def test_what_can_be_trained_on_is_named_with_its_number(kind, here, capsys):
         changed(here / "a.en", once(text))
         code, out, _ = called(capsys, "new", f"with-{example[-4:]}", "--train", "a.de", "a.en")
         assert code == 0
-        row = next(line for line in out.splitlines() if kind in line)
-        assert row.split(kind)[1].split()[:2] == ["1", "3"] and example in row
+        row = next(line for line in out.splitlines() if "a.en, line 3: " in line)
+        assert (kind if not example else "which some tools") in row and example in row
         seen = called(capsys, "check-text", "a.de", "a.en")
-        assert row in seen[1].splitlines(), "the same table"
+        assert row in seen[1].splitlines(), "the same sentence"
         assert seen[0] == 1
 
 
@@ -181,7 +183,7 @@ def test_sets_in_different_forms_of_unicode(here, capsys):
     words = ["--train", "a.de", "a.en", "--valid", "v.de", "v.en"]
     changed(here / "v.de", each(lambda line: normalize("NFD", line)))
     code, out, err = called(capsys, "new", "mine", *words)
-    assert code == 1 and "mixed Unicode forms" in out and "v.de, line 1: has several" in err
+    assert code == 1 and "v.de, line 1: has several" in out and "v.de, line 1: has several" in err
     assert not (here / "mine").exists()
     write(here / "r.de", read(here / "v.de"))
     changed(here / "r.de", each(lambda line: normalize("NFC", line)))
@@ -189,7 +191,7 @@ def test_sets_in_different_forms_of_unicode(here, capsys):
     assert "form NFD, the references in NFC" in called(capsys, *score)[2]
     changed(here / "a.de", each(lambda line: normalize("NFD", line)))
     code, out, _ = called(capsys, "new", "mine", *words)
-    assert code == 0 and "Unicode" not in out
+    assert code == 0 and "for one letter" not in out
     assert "Unicode" not in called(capsys, *score[:2], "--reference", "v.de", *score[4:])[2]
     dictionary = ["Das 3", "scho\u0308n@@ 2", "e 1"]
     form = form_of(word for word in dictionary if not word.isascii())
