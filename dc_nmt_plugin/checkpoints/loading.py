@@ -43,16 +43,9 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as error:
         raise unreadable(path, error) from error
-    parts: list[Any] = [None]
-    if isinstance(state, dict):
-        parts = [state.get("model"), state.get("cfg") or {}, state.get("extra_state") or {}]
-    if not all(isinstance(part, Mapping) for part in parts):
-        raise UserError(
-            f"{path}: is not a fairseq checkpoint: 'model', and 'cfg' and 'extra_state' where they "
-            "are there, must be dictionaries."
-        )
-    if not all(isinstance(value, torch.Tensor) for value in state["model"].values()):
-        raise UserError(f"{path}: is not a fairseq checkpoint: its 'model' has no tensors alone.")
+    model = state.get("model") if isinstance(state, dict) else None
+    if not isinstance(model, Mapping) or not all(map(torch.is_tensor, model.values())):
+        raise UserError(f"{path}: is not a fairseq checkpoint: it has no parameters by name.")
     return dict(state)
 
 
@@ -89,7 +82,7 @@ def unreadable(path: str, error: Exception) -> UserError:
             "plain data and may run a program of the file's author. Take another checkpoint, "
             "from somebody whom you trust."
         )
-    reason = text.splitlines()[0][:200] if text else repr(error)
+    reason = text.partition("\n")[0][:200]
     if "weights_only" in text:
         reason = "torch's safe loader refuses it"
     return UserError(

@@ -101,19 +101,16 @@ class JointLossCriterion(FairseqCriterion):
             "nsentences": sample["target"].size(0),
             "sample_size": sample["target"].size(0) if self.sentence_avg else sample["ntokens"],
         }
-        if reduce:
-            main = self.decoder_loss(model, features, target)
-            loss, nll = main.loss, main.nll
-            if joint:
-                loss = loss + gamma * self._auxiliary_loss(model, extra, target, logging_output)
-                logging_output["main_loss"] = main.loss.data
-            if self._counts_correct(model):
-                real = target[:, self.ignore_prefix_size :].ne(self.padding_idx)
-                logging_output["n_correct"] = utils.item(main.correct)
-                logging_output["total"] = utils.item(real.sum())
-        else:
-            loss, nll = self._unreduced_loss(model, features, target)
-        logging_output.update(loss=loss.data, nll_loss=nll.data)
+        main = self.decoder_loss(model, features, target, reduce)
+        loss = main.loss
+        if joint:
+            loss = loss + gamma * self._auxiliary_loss(model, extra, target, logging_output)
+            logging_output["main_loss"] = main.loss.data
+        if self._counts_correct(model):
+            real = target[:, self.ignore_prefix_size :].ne(self.padding_idx)
+            logging_output["n_correct"] = utils.item(main.correct)
+            logging_output["total"] = utils.item(real.sum())
+        logging_output.update(loss=loss.data, nll_loss=main.nll)
         for parts, (total, count) in totals.items():
             name = "_".join(map(str, parts))
             logging_output[f"_{name}_sum"], logging_output[f"_{name}_count"] = total, count
@@ -133,17 +130,24 @@ class JointLossCriterion(FairseqCriterion):
                 log[f"aux{layer}_n_correct"] = utils.item(part.correct)
         return total
 
-    def decoder_loss(self, model: Any, features: Tensor, target: Tensor) -> DecoderLoss:
+    def decoder_loss(
+        self, model: Any, features: Tensor, target: Tensor, reduce: bool = True
+    ) -> DecoderLoss:
         """Returns the loss of one decoder's states (B, T, C) against target (B, T).
 
         (1 - ε - ε_i) nll + ε_i Σ_v -log p_v with ε_i = ε / (V - 1); softmax in float32.
         """
         features = features[:, self.ignore_prefix_size :]
         target = target[:, self.ignore_prefix_size :]
-        rows = real_rows(target.eq(self.padding_idx))
+        rows, positions = real_rows(target.eq(self.padding_idx)), target.numel()
         target = target.flatten().index_select(0, rows)
         logits = model.decoder.output_layer(pack(features, rows))  # (N, V)
-        loss, nll = label_smoothed_nll_loss(_log_softmax(logits), target, self.eps)
+        exact = torch.promote_types(logits.dtype, torch.float32)
+        lprobs = torch.log_softmax(logits, dim=-1, dtype=exact)
+        loss, nll = label_smoothed_nll_loss(lprobs, target, self.eps, reduce=reduce)
+        if not reduce:  # back to all positions, with 0 at padding
+            zeros = loss.new_zeros(positions)
+            loss, nll = (zeros.index_copy(0, rows, part)[:, None] for part in (loss, nll))
         if self._counts_correct(model):
             correct = logits.argmax(dim=1).eq(target).sum()
         else:
@@ -152,20 +156,6 @@ class JointLossCriterion(FairseqCriterion):
 
     def _counts_correct(self, model: Any) -> bool:
         return self.report_accuracy or (_has_auxiliary(model) and not model.training)
-
-    def _unreduced_loss(
-        self, model: Any, features: Tensor, target: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        logits = model.decoder.output_layer(features[:, self.ignore_prefix_size :])
-        lprobs = _log_softmax(logits)
-        loss, nll = label_smoothed_nll_loss(
-            lprobs.reshape(-1, lprobs.size(-1)),
-            target[:, self.ignore_prefix_size :].reshape(-1),
-            self.eps,
-            ignore_index=self.padding_idx,
-            reduce=False,
-        )
-        return loss, nll
 
     def _diagnosing(
         self, model: Any, sample: dict[str, Any], totals: Totals
@@ -218,11 +208,6 @@ class JointLossCriterion(FairseqCriterion):
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
         return True  # every logged value is a sum
-
-
-def _log_softmax(logits: Tensor) -> Tensor:
-    exact = torch.promote_types(logits.dtype, torch.float32)
-    return torch.log_softmax(logits, dim=-1, dtype=exact)
 
 
 def _has_auxiliary(model: Any) -> bool:
