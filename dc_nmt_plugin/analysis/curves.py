@@ -18,17 +18,11 @@ from .report import Results, Table
 
 UNITS = {"loss": "bits a token", "nll_loss": "bits a token", "joint_loss": "bits a token"}
 DEFAULT = ("train:loss", "valid:loss", "valid:bleu")
-DIAGNOSTICS = {  # beginning of a name → axis
-    "dv": "divergence, {}, nats",
-    "lambda_q": "gate of queries, {}",
-    "lambda_k": "gate of keys, {}",
-    "source_layer": "share of encoder layer {}",
-    "head_weight": "head weight, layer and head {}",
-    "head_entropy": "entropy of head weights, layer {}",
-    "added_norm": "norm of the added logits, layer {}",
-    "previous_entropy": "entropy over earlier words, nats",
-    "previous_last": "share of the last word",
-}
+# beginnings of the names of diagnostics
+DIAGNOSTICS = (
+    *("dv", "lambda_q", "lambda_k", "source_layer", "head_weight", "head_entropy", "added_norm"),
+    *("previous_entropy", "previous_last"),
+)
 _BOOKKEEPING = frozenset(
     ("epoch", "num_updates", "wps", "wpb", "bsz", "ups", "lr", "gnorm", "clip", "train_wall",
      "gb_free", "wall", "update", "loss_scale", "uncertain", "oom")
@@ -170,10 +164,7 @@ def _finish(axes: Any) -> None:
 
 
 def _axis(name: str) -> str:
-    """Returns the name of an axis: ``valid:dv_encoder`` is the validation set's divergence."""
+    """Returns the name of an axis: a number of a log, with its unit."""
     split, _, number = name.partition(":")
-    for start, words in DIAGNOSTICS.items():
-        if number == start or number.startswith(f"{start}_"):
-            return f"{split}: {words.format(number.removeprefix(f'{start}_').replace('_', ' '))}"
     unit = UNITS.get(re.sub("^aux[0-9]+_|_aux[0-9]+$", "", number))
     return f"{split}: {number} ({unit})" if unit else f"{split}: {number}"

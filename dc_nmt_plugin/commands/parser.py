@@ -13,7 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from ..errors import UsageError, choice_problem, did_you_mean
+from ..errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from ..steps import Pipeline
@@ -93,13 +93,6 @@ class Parser(argparse.ArgumentParser):
             last = names[-1] if names else self.prog
             if word in ("", f"{name}=") and last != "--sentence":
                 self.error(f"{last}: '' is not a value; leave it out, or give one")
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is not None:
-            flag = "/".join(action.option_strings) or action.metavar or action.dest
-            problem = choice_problem(str(flag), value, action.choices)
-            if problem:
-                self.error(problem)
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError, instead of printing and ending the process."""

@@ -204,7 +204,7 @@ def test_curves():
     (axes,), _ = drawn("curves", results, numbers=["valid:ppl"])
     assert line(axes, "a-s1") == [8, 4]
     (axes,), (table,) = drawn("curves", results)
-    assert axes.get_ylabel() == "valid: divergence, encoder, nats"
+    assert axes.get_ylabel() == "valid: dv_encoder"
     assert table.rows == [["b-s1", "valid:dv_encoder", "2", "0.1", "0.1", "0.1", "0.1"]]
 
 
