@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,9 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.out:
         if args.out.is_file():
             load_json(args.out)  # not over another kind of file
-        write_json(args.out, table.facts())
+        write_json(args.out, asdict(table))
     if args.json:
-        print_json(table.facts())
+        print_json(asdict(table))
         return 0
     print(format_run_table(table, form_of(args)))
     return 0

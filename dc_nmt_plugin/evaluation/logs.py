@@ -55,10 +55,3 @@ class ProgressLine:
                     bar.set_postfix(shown, refresh=False)
                     bar.update(done - bar.n)
         return list(tail)
-
-    @staticmethod
-    def last_words(lines: Iterable[str]) -> None:
-        """Prints the last lines of a run that stopped early to standard error."""
-        sys.stderr.write(
-            "".join(["\nTraining stopped early. The last lines of its log:\n", *lines])
-        )

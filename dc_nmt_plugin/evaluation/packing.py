@@ -13,8 +13,6 @@ from ..errors import UsageError, UserError
 from ..files import replacing, write_lines
 from ..runs.finding import Run, located
 from ..runs.record import CURVE, RECORD, Decoding, Record, TextFile, read_record, update_record
-from ..text.lines import read_log
-from .logs import parse_statistics
 from .systems import files_of
 from .texts import load_texts
 
@@ -51,6 +49,7 @@ def pack(
     if model and not any(model[1].glob("dict.*.txt")):
         raise UserError(f"{folder}: its dictionaries are not there: {model[1]}")
     decodings = []
+    to.mkdir(parents=True, exist_ok=True)
     for run, text in zip(runs, texts, strict=True):
         # tokenised as it was translated: what is tokenised again need not be the same
         side = text.raw if run.decoding.kind == "raw" else text.tokenized or text.raw
@@ -58,7 +57,9 @@ def pack(
         path = to / f"hypotheses{name}.{record.data.target}"
         write_lines(path, side.hypotheses)
         decodings.append(_portable_decoding(run, to, path.name))
-    log = _curve_of(folder, to)
+    has_curve = (folder / CURVE).is_file()
+    if has_curve:
+        shutil.copyfile(folder / CURVE, to / CURVE)
     data = record.data.folder
     if data:
         data = DATA if model else _portable(folder / RECORD, record, data, to)
@@ -67,24 +68,12 @@ def pack(
     packed = replace(
         record,
         data=replace(record.data, folder=data),
-        training=replace(record.training, log=log),
+        training=replace(record.training, log=CURVE if has_curve else None),
         checkpoints=(),
         decodings=tuple(decodings),
         written_in=None,
     )
     update_record(to / RECORD, lambda _: packed)
-
-
-def _curve_of(folder: Path, to: Path) -> str | None:
-    """Copies the learning curve; of a log of fairseq-train, which names places, its statistics."""
-    for name in (CURVE, "train.log"):
-        if (folder / name).is_file():
-            lines = read_log(folder / name)
-            parsed = [(line, parse_statistics(line)) for line in lines]
-            kept = [line for line, values in parsed if values and values[0] != "train"]
-            write_lines(to / name, kept)
-            return name
-    return None
 
 
 def _portable_decoding(run: Run, to: Path, hypotheses: str) -> Decoding:

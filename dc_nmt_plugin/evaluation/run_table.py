@@ -7,7 +7,7 @@ import os
 import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,27 +96,13 @@ class RunTable:
     rows: list[RunRow]
     speeds: str | None = None  # how the speeds were measured; None: by the runs' own logs
 
-    def facts(self) -> dict[str, Any]:
-        """Returns the table for JSON, with the same digits on every machine."""
-        facts: dict[str, Any] = _rounded(asdict(self))
-        return facts
-
     @classmethod
     def read(cls, path: Path) -> RunTable:
-        """Raises UserError where the file does not hold :meth:`facts`."""
+        """Raises UserError where the file does not hold a table."""
         table = read_json(path, cls)
         if not table.rows:
             raise UserError(f"{path}: has no rows")
         return table
-
-
-def _rounded(value: Any) -> Any:
-    """Rounds far behind the printed digits, which are rounded once, where they are printed."""
-    if isinstance(value, float):
-        return round(value, 9)
-    if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
-    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def collect(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -15,8 +14,6 @@ from ..runs.record import Kind
 from .generated import check_free, is_generated
 from .metrics import METRICS, Metric, default_bleu
 from .texts import Sides, TextFiles, Texts, load_texts
-
-_PREPARED = re.compile(r"\bruns/([^/]+)/data/raw/")  # where recipes put a task's text
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,6 @@ def load_systems(
         if isinstance(item, Run):
             files = files_of(item)
             check_free(item.path, {setting_name(k): v for k, v in item.decoding.search.items()})
-            _check_prepared(files.reference, files.tokenized_reference)
         else:
             files = _files_of_text(item, given, of_run)
         run = item if isinstance(item, Run) else None
@@ -151,17 +147,6 @@ def default_metric(baseline: System) -> Metric:
     if "tokenised" in baseline.texts.raw.origin and baseline.texts.tokenized:
         fallback = "zh-words" if baseline.target_lang == "zh" else "multi-bleu"
     return METRICS[paper or fallback]
-
-
-def _check_prepared(*files: str | None) -> None:
-    """
-    Raises:
-        UserError: a text that a recipe prepares is not here, as with runs that were kept alone
-    """
-    for file in files:
-        task = _PREPARED.search(file or "")
-        if file and task and not Path(file).exists():
-            raise UserError(f"{file}: is not here; 'dc-nmt prepare {task[1]}' makes it")
 
 
 def _files_of_text(path: Path, given: PlainTextOptions, like: TextFiles | None) -> TextFiles:

@@ -6,6 +6,7 @@ fairseq-train writes the record of the run (tasks/run_record.py).
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -173,7 +174,8 @@ class TrainingStep(Step):
             code = process.wait()
         if code:
             check_space(self.run.folder, "".join(tail))
-            line.last_words(tail)
+            print("\nTraining stopped early. The last lines of its log:", file=sys.stderr)
+            sys.stderr.writelines(tail)
         return not code
 
 
