@@ -150,34 +150,22 @@ def _shown(value: Any) -> str:
     return str(value) or "given"  # a switch has no value
 
 
-@dataclass(frozen=True)
-class Score:
-    """The printed scores of one model, trained and decoded in one way.
+def published_tables(tasks: Sequence[str]) -> str:
+    """Returns Markdown tables of the published scores of this package's architectures.
 
-    Attributes:
-        model: ``--arch`` and flags
-        settings: name of the published training
-        value: as printed; several where places disagree
-        metric: of `value`, with the subset and the decoder that are not the usual ones
-        places: where it is printed
-    """
-
-    model: str
-    settings: str
-    value: str
-    metric: str
-    places: str
-
-
-def published_scores(task: str) -> list[Score]:
-    """Returns every published score of this package's architectures on a task, in order.
+    A row has all places that print a score of one model, trained and decoded in one way, and
+    several scores where they disagree.
 
     Args:
-        task: such as ``iwslt14_es_en``, languages in the order of the direction
+        tasks: a table for each, such as ``iwslt14_es_en``; a task without scores has none
     """
-    entries_of: dict[tuple[str, str, str], list[Entry]] = {}
-    for document in read_documents():
-        for entry in document.entries:
+    from ..table import markdown_table
+
+    header = ("`--arch` and flags", "settings", "score", "by", "where")
+    blocks = []
+    for task in tasks:
+        entries_of: dict[tuple[str, str, str], list[Entry]] = {}
+        for entry in (entry for document in read_documents() for entry in document.entries):
             is_part = entry.of or entry.decoding or entry.other
             if entry.task == task and entry.measure in SCORES and entry.value and not is_part:
                 model = " ".join([entry.arch, *as_flags(entry.flags)])
@@ -185,25 +173,11 @@ def published_scores(task: str) -> list[Score]:
                 by += [entry.subset] if entry.subset != "test" else []
                 by += [entry.part] if entry.part != "main" else []
                 entries_of.setdefault((model, entry.training, ", ".join(by)), []).append(entry)
-    rows = []
-    for (model, settings, metric), entries in entries_of.items():
-        values = dict.fromkeys(str(entry.value) for entry in entries)
-        places = dict.fromkeys(f"{entry.document}, {entry.item}" for entry in entries)
-        rows.append(Score(model, settings, " or ".join(values), metric, "; ".join(places)))
-    return rows
-
-
-def published_tables(tasks: Sequence[str]) -> str:
-    """Returns Markdown tables of a task's directions; empty if nothing is published."""
-    from ..table import markdown_table
-
-    header = ("`--arch` and flags", "settings", "score", "by", "where")
-    blocks = []
-    for task in tasks:
-        rows = [
-            (f"`{each.model}`", each.settings, each.value, f"`{each.metric}`", each.places)
-            for each in published_scores(task)
-        ]
+        rows = []
+        for (model, settings, metric), entries in entries_of.items():
+            values = " or ".join(dict.fromkeys(str(entry.value) for entry in entries))
+            places = dict.fromkeys(f"{entry.document}, {entry.item}" for entry in entries)
+            rows.append((f"`{model}`", settings, values, f"`{metric}`", "; ".join(places)))
         if rows:
             title = f"`{task}`:\n\n" if len(tasks) > 1 else ""
             blocks.append(title + markdown_table(header, rows))
