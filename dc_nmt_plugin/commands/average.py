@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,20 +15,6 @@ from .parser import Parser, number
 def main(argv: Sequence[str]) -> int:
     """Averages checkpoints."""
     parser = Parser(prog="dc-nmt average", description=__doc__)
-    add_checkpoints(parser)
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="output file")
-    args = parser.parse_args(argv)
-
-    from ..checkpoints.averaging import average_checkpoints
-
-    paths = chosen_checkpoints(args)
-    save_checkpoint(average_checkpoints(paths), args.out, paths)
-    print(f"{args.out}: mean of {', '.join(path.name for path in paths)}")
-    return 0
-
-
-def add_checkpoints(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that choose checkpoints, for :func:`chosen_checkpoints`."""
     parser.add_argument(
         "checkpoints", nargs="+", type=Path, metavar="CHECKPOINT|FOLDER",
         help="checkpoints, or the folder of a run or of fairseq's --save-dir",
@@ -40,25 +25,23 @@ def add_checkpoints(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kind", choices=("epoch", "update"), help="kind of checkpoint that --last counts"
     )
-
-
-def chosen_checkpoints(args: argparse.Namespace) -> list[Path]:
-    """Returns the files that the options of :func:`add_checkpoints` choose.
-
-    Raises:
-        UserError: options that have no effect, or checkpoints that are not there
-    """
-    from ..checkpoints.averaging import find_checkpoints
-
-    first, *others = args.checkpoints
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="output file")
+    args = parser.parse_args(argv)
+    first, *others = paths = args.checkpoints
     if args.kind and args.last is None:
-        raise UsageError("--kind: goes with --last")
+        parser.error("--kind: goes with --last")
     if args.last is not None and (others or first.is_file()):
-        raise UsageError(f"--last: goes with one folder, and {first} is a file or one of several")
-    if args.last is None and not first.is_dir():
-        return list(args.checkpoints)
-    inside = first / "checkpoints"  # of a run
-    return find_checkpoints(inside if inside.is_dir() else first, last=args.last, kind=args.kind)
+        parser.error(f"--last: goes with one folder, and {first} is a file or one of several")
+
+    from ..checkpoints.averaging import average_checkpoints, find_checkpoints
+
+    if args.last is not None or first.is_dir():
+        inside = first / "checkpoints"  # of a run
+        folder = inside if inside.is_dir() else first
+        paths = find_checkpoints(folder, last=args.last, kind=args.kind)
+    save_checkpoint(average_checkpoints(paths), args.out, paths)
+    print(f"{args.out}: mean of {', '.join(path.name for path in paths)}")
+    return 0
 
 
 def save_checkpoint(state: dict[str, Any], path: Path, sources: Sequence[Path]) -> None:

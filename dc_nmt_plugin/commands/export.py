@@ -3,8 +3,8 @@
 Auxiliary decoders without fusion only help in training. Without them, the translations are the
 same, and the model is as large as the plain Transformer. If everything else is standard too,
 --stock writes fairseq's own transformer, which loads without this plugin, and --ctranslate2 a
-folder for CTranslate2. Neither can compute the other architectures. Several checkpoints are
-averaged first.
+folder for CTranslate2. Neither can compute the other architectures. Average several
+checkpoints first, with dc-nmt average.
 
 --run packs a run into a folder that can be moved or given to others.
 """
@@ -16,14 +16,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..files import making
-from .average import add_checkpoints, chosen_checkpoints, save_checkpoint
+from .average import save_checkpoint
 from .parser import Parser
 
 
 def main(argv: Sequence[str]) -> int:
     """Writes the checkpoint."""
     parser = Parser(prog="dc-nmt export", description=__doc__)
-    add_checkpoints(parser)
+    parser.add_argument(
+        "model", type=Path, metavar="CHECKPOINT|RUN",
+        help="a checkpoint, or the folder of a run or of fairseq's --save-dir",
+    )  # fmt: skip
     place = parser.add_mutually_exclusive_group(required=True)
     place.add_argument("--out", type=Path, metavar="FILE", help="output file, or a folder")
     place.add_argument(
@@ -55,8 +58,8 @@ def main(argv: Sequence[str]) -> int:
     if not args.run and (args.no_model or args.bpe_codes):
         parser.error("--no-model and --bpe-codes go with --run")
     if args.run:
-        if args.stock or args.ctranslate2 or len(args.checkpoints) > 1 or args.last:
-            parser.error("--run: goes with the folder of one run")
+        if args.stock or args.ctranslate2:
+            parser.error("--run: goes without --stock and --ctranslate2")
         _pack(args)
         return 0
     if (args.data is not None) != args.ctranslate2:
@@ -64,16 +67,13 @@ def main(argv: Sequence[str]) -> int:
     if args.quantization and not args.ctranslate2:
         parser.error("--quantization goes with --ctranslate2")
 
-    from ..checkpoints.averaging import average_checkpoints
     from ..checkpoints.loading import check_finite, load_checkpoint
     from ..checkpoints.names import of_run
     from ..models.transformer.stock import drop_auxiliary, to_stock
 
-    own = of_run(args.checkpoints[0])
-    chosen = args.last or args.kind
-    paths = [own] if own and not chosen else chosen_checkpoints(args)
-    name = str(paths[-1])
-    state = load_checkpoint(name) if len(paths) == 1 else average_checkpoints(paths)
+    path = of_run(args.model) or args.model
+    name = str(path)
+    state = load_checkpoint(name)
     check_finite(name, state["model"])
     drop_auxiliary(state, name)
     if args.stock or args.ctranslate2:
@@ -85,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
             to_ctranslate2(state, args.data, part, args.quantization, name)
         print(f"{args.out}: for ctranslate2.Translator")
     else:
-        save_checkpoint(state, args.out, paths)
+        save_checkpoint(state, args.out, [path])
         print(args.out)
     return 0
 
@@ -95,7 +95,7 @@ def _pack(args: argparse.Namespace) -> None:
     from ..evaluation.packing import pack
 
     model = None
-    folder = args.checkpoints[0]
+    folder = args.model
     if not args.no_model:
         (run,) = find_runs([folder], args.data)
         folder, model = run.folder, (run.checkpoint, run.data)

@@ -41,20 +41,16 @@ def choose_fusion(model: Any, *, without: bool) -> None:
 
 def mask_source_layers(model: Any, text: str | None) -> None:
     """Applies ``--mask-source-layers``, or removes the mask."""
+    read = getattr(getattr(model, "encoder", None), "read_layers", [])  # only of our Transformers
+    names = {str(layer): layer for layer in read}
     parts = [part.strip() for part in text.split(",")] if text else []
-    if not all(part.isdecimal() for part in parts):
+    if not names.keys() >= set(parts):
         raise ConfigError(
-            [f"--mask-source-layers: {text!r} is not a list of layer numbers such as 3,5."]
+            f"--mask-source-layers: {text!r} is no list, such as 3,5, of encoder layers that this "
+            f"model's decoder reads: {', '.join(names) or 'none'}."
         )
-    layers = frozenset(int(part) for part in parts)
-    read = getattr(getattr(model, "encoder", None), "read_layers", None)
-    if read is not None and layers <= set(read):
-        model.encoder.masked_layers = layers
-    elif layers:
-        valid = f"among the encoder layers that the decoder reads, {read}"
-        if read is None:
-            valid = "empty: this model's decoder reads no layers of a Transformer of this plugin"
-        raise ConfigError([f"--mask-source-layers: {text!r} must be {valid}."])
+    if read:
+        model.encoder.masked_layers = frozenset(names[part] for part in parts)
 
 
 def layers_for_bleu(model: Any, text: str, *, eval_bleu: bool) -> list[int]:

@@ -8,7 +8,6 @@ from dataclasses import fields
 from typing import Any
 
 from fairseq.dataclass.configs import GenerationConfig
-from fairseq.logging import progress_bar
 from fairseq.models import ARCH_MODEL_REGISTRY
 
 from ..errors import did_you_mean
@@ -42,11 +41,6 @@ def contradictions(cfg: Any) -> list[str]:
             f"--total-num-update: {falls:g} is below --max-update {updates}; the rate would be 0 "
             "from then on."
         )
-    # fairseq warns when the training has begun, and goes on without
-    if cfg.common.wandb_project and progress_bar.wandb is None:
-        problems.append("--wandb-project: needs a package: pip install wandb.")
-    if cfg.common.tensorboard_logdir and progress_bar.SummaryWriter is None:
-        problems.append("--tensorboard-logdir: needs a package: pip install tensorboard.")
     if cfg.task.eval_bleu:
         known = [each.name for each in fields(GenerationConfig)]
         problems += [
