@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ..models.presets import Architecture, Family
 
 WIDTH = 100
-COMMAND_WIDTH = 74
 # the task whose settings are shown as each family's published settings
 TASK = "wmt14_en_de"
 TASK_OF = {"gru_selfattn_residual": "wmt13_es_en"}
@@ -132,7 +131,7 @@ def _without_size(architecture: Architecture) -> str:
 def training_command(architecture: Architecture, user_dir: str) -> tuple[str, str]:
     """Returns a command of fairseq-train, for a folder DATA, and where its settings are published.
 
-    No line of the command ends between a flag and its values.
+    Each flag of the command is on a line of its own.
     """
     from ..recipes.recipe import load
     from ..recipes.settings import settings_of
@@ -152,9 +151,5 @@ def training_command(architecture: Architecture, user_dir: str) -> tuple[str, st
         flags.append(f"--max-update {published.updates}")
         source = f"{recipe.name}'s recipe, on one GPU. {published.source}"
     flags.append(f"--save-dir checkpoints/{name}")
-    lines = [f"fairseq-train DATA --user-dir {shlex.quote(user_dir)}", ""]
-    for flag in " ".join(flags).replace(" --", "\n--").splitlines():
-        if len(lines[-1]) + len(flag) > COMMAND_WIDTH:
-            lines.append("")
-        lines[-1] += f" {flag}" if lines[-1] else flag
-    return " \\\n  ".join(lines), source
+    words = " ".join([f"fairseq-train DATA --user-dir {shlex.quote(user_dir)}", *flags])
+    return words.replace(" --", " \\\n  --"), source
