@@ -10,11 +10,6 @@ from dataclasses import dataclass
 Rows = Sequence[Sequence[str]]
 WIDTH = 100  # of a table in a terminal
 LEAST = 40  # of a last column whose text is wrapped
-_LATEX_MARKS = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$",
-    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
-}  # fmt: skip
 
 
 def number_cell(value: float | None, form: str) -> str:
@@ -78,18 +73,13 @@ def markdown_table(header: Sequence[str], rows: Rows) -> str:
 
 def latex_table(header: Sequence[str], rows: Rows) -> str:
     """Formats a booktabs tabular, with signed numbers in maths and the first column to the left."""
-    lines = filled_columns(header, rows)
-    names, *cells = [" & ".join(map(latex_text, line)) + r" \\" for line in lines]
-    columns = "l" + "r" * (len(lines[0]) - 1)
-    begin = ["% \\usepackage{booktabs}", f"\\begin{{tabular}}{{{columns}}}", r"\toprule"]
-    return "\n".join([*begin, names, r"\midrule", *cells, r"\bottomrule", r"\end{tabular}"])
+    from tabulate import tabulate
 
-
-def latex_text(text: str) -> str:
-    """Escapes LaTeX's special characters, and sets minus signs of numbers in maths."""
-    if re.fullmatch(r"[+-][\d.,]+", text):
-        return f"${text}$"
-    return "".join(_LATEX_MARKS.get(character, character) for character in text)
+    names, *cells = filled_columns(header, rows)
+    sides = ["left", *["right"] * (len(names) - 1)]
+    text = tabulate(cells, names, "latex_booktabs", disable_numparse=True, colalign=sides)
+    signed = re.sub(r"(?<= )[+-][\d.,]+(?= )", r"$\g<0>$", text)
+    return f"% \\usepackage{{booktabs}}\n{signed}"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
-from ..figure import HEAT, Chart, Line, draw_charts
+from ..figure import HEAT, Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import pool
 from .forced import ATTENTIONS, ForcedBatch, Site, attentions, force
@@ -133,7 +133,7 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     if len(results) > 1:
         charts = []
         for key, _, axis in names:
-            charts.append(Chart("layer", axis, _by_layer(results, key), integers=True))
+            charts.append(Chart("layer", axis, _by_layer(results, key)))
         draw_charts(figure, charts)
         return
     (found,) = results.values()
@@ -144,16 +144,13 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
         axes.set_yticks(range(len(values)), [row["label"] for row in found["layers"]])
 
 
-def _by_layer(results: Results, key: str) -> dict[str, Line]:
-    """Returns the means of a number by layer; both parts of a run share their colour."""
+def _by_layer(results: Results, key: str) -> dict[str, dict[int, float]]:
+    """Returns the means of a number by layer, of each part of each run."""
     lines = {}
     for label, found in results.items():
         for part in dict.fromkeys(row["part"] for row in found["layers"]):
             rows = [row for row in found["layers"] if row["part"] == part]
-            fill = {"fillstyle": "none" if part == "local" else "full"}
-            lines[f"{label} {part}".strip()] = Line(
-                [row["layer"] for row in rows], [row[key] for row in rows], like=label, more=fill
-            )
+            lines[f"{label} {part}".strip()] = {row["layer"]: row[key] for row in rows}
     return lines
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import UsageError, UserError
 from ..evaluation.logs import parse_statistics
-from ..figure import Chart, Line, draw_charts
+from ..figure import Chart, draw_charts
 from ..flags import listed
 from ..runs.record import CURVE
 from ..text.lines import read_log
@@ -151,9 +151,8 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     for name in names[:MOST]:
         lines = {}
         for label, found in results.items():
-            points = found["curves"].get(name, [])
-            lines[label] = Line([at for at, _ in points], [value for _, value in points])
-        charts.append(Chart("updates", _axis(name), lines, integers=True, finish=_finish))
+            lines[label] = dict(found["curves"].get(name, []))
+        charts.append(Chart("updates", _axis(name), lines, finish=_finish))
     draw_charts(figure, charts)
 
 

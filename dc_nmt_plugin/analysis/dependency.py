@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
-from ..figure import Chart, Line, draw_charts
+from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import kl
 from ..tasks.decoding import choose_fusion
@@ -186,14 +186,12 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws Figs 4.7a, 4.7b and 4.8."""
     lines = {}
     for label, found in results.items():
-        rows = found["layers"]
-        lines[label] = Line([row["layer"] for row in rows], [row["mean"] for row in rows])
+        lines[label] = {row["layer"]: row["mean"] for row in found["layers"]}
     outputs = [found["output"] for found in results.values()]
     charts = [
-        Chart("mean dependency $D_Y$, nats", "model", bars={"": outputs}, groups=[*results],
-              across=True),
-        Chart("decoder layer", "mean dependency $D^l$, nats", lines, integers=True),
-    ]  # fmt: skip
+        Chart("model", "mean dependency $D_Y$, nats", bars={"": outputs}, groups=[*results]),
+        Chart("decoder layer", "mean dependency $D^l$, nats", lines),
+    ]
     for label, found in results.items():
         shown = found["sentence"]
         charts.append(

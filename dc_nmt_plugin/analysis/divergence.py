@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UserError
-from ..figure import Chart, Line, draw_charts
+from ..figure import Chart, draw_charts
 from ..modules.diagnostics import DIVERGENCE
 from ..modules.dual_context import LocalContext
 from .forced import diagnostic_totals
@@ -53,10 +53,9 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     lines = {}
     for label, found in results.items():
         for side in found["mean"]:
-            values = _by_layer(found, side)
             name = f"{label}, {side}" if len(found["mean"]) > 1 else label
-            lines[name] = Line([*values], [*values.values()])
-    by_layer = Chart("layer", "divergence, nats", lines, integers=True)
+            lines[name] = _by_layer(found, side)
+    by_layer = Chart("layer", "divergence, nats", lines)
     draw_charts(figure, [by_layer, _mean_chart(results)])
 
 
@@ -70,13 +69,12 @@ def _mean_chart(results: Results) -> Chart:
         for found in sorted(results.values(), key=lambda found: _only_size(found) or 0):
             for side, mean in found["mean"].items():
                 points[side][_only_size(found) or 0] = mean
-        lines = {side: Line([*of], [*of.values()]) for side, of in points.items()}
-        return Chart("kernel size f", axis, lines, integers=True)
+        return Chart("kernel size f", axis, points)
     bars = {}
     for side in sides:
         name = side if len(sides) > 1 else ""
         bars[name] = [found["mean"].get(side, 0.0) for found in results.values()]
-    return Chart(axis, "run", bars=bars, groups=[*results], across=True)
+    return Chart("run", axis, bars=bars, groups=[*results])
 
 
 def _by_layer(found: dict[str, Any], side: str) -> dict[int, float]:

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ..errors import UserError
-from ..figure import Chart, Line, draw_charts
+from ..figure import Chart, draw_charts
 from ..modules.diagnostics import MEAN_GATES
 from .forced import diagnostic_totals
 from .report import Results, Table, layer_table
@@ -67,13 +67,14 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
         for side in found["means"]:
             lines = {}
             for gate in found["means"][side]:
-                values = _by_layer(found, side, gate)
-                # not clipped: the marker of an open gate is whole at the edge of the panel
-                lines[SYMBOLS[gate]] = Line([*values], [*values.values()], more={"clip_on": False})
+                lines[SYMBOLS[gate]] = _by_layer(found, side, gate)
             title = f"{label}\n{side}, {found['contexts'][side]}"
             charts.append(
-                Chart("layer", "mean gate λ", lines, title=title, integers=True,
-                      finish=lambda axes: axes.set_ylim(0, 1))
+                Chart(
+                    "layer", "mean gate λ", lines, title=title,
+                    # the marker of an open gate is whole at the edge of the panel
+                    finish=lambda axes: axes.set_ylim(-0.03, 1.03),
+                )
             )  # fmt: skip
     draw_charts(figure, charts)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import UsageError, UserError
-from ..figure import Chart, Line, draw_charts
+from ..figure import Chart, draw_charts
 from ..table import number_cell
 from .report import Results, Table
 from .subject import Subject
@@ -114,8 +114,8 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     places = range(len(groups))
     first, *others = results
 
-    def line(values: Sequence[float | None]) -> Line:
-        return Line(places, [math.nan if value is None else value for value in values])
+    def line(values: Sequence[float | None]) -> dict[int, float]:
+        return {place: math.nan if x is None else x for place, x in enumerate(values)}
 
     def name_groups(axes: Any) -> None:
         labels = [f"{_label(group)}\n({group['sentences']:,})" for group in groups]

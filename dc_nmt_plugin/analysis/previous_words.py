@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
-from ..figure import Chart, Line, draw_charts
+from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import attending, previous_word_weights
 from ..modules.residual_context import ResidualContext
@@ -112,9 +112,9 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws Fig. 2."""
     lines = {}
     for label, shares in _shown(results, args).items():
-        lines[label] = Line([-k for k in range(1, len(shares) + 1)], shares)
+        lines[label] = {-place: share for place, share in enumerate(shares, start=1)}
     chart = Chart(
-        "relative position of the word, words", "predictions, %", lines, integers=True,
+        "relative position of the word, words", "predictions, %", lines,
         finish=lambda axes: axes.invert_xaxis(),
     )  # fmt: skip
     draw_charts(figure, [chart])

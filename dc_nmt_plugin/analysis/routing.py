@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import UserError
-from ..figure import Chart, Line, draw_charts
+from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import head_weight_entropy, pool, self_attentions, token_total
 from .forced import ForcedBatch, force
@@ -127,9 +127,8 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     for label, found in results.items():
         for row in found["layers"]:
             if row.get("by_length"):
-                lengths = _grouped(row["by_length"])
                 start = f"{label} " if len(results) > 1 else "layer "
-                lines[f"{start}{row['layer']}"] = Line([*lengths], [*lengths.values()])
+                lines[f"{start}{row['layer']}"] = _grouped(row["by_length"])
     layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
     groups = [str(layer) for layer in layers]
     charts = [

@@ -60,14 +60,14 @@ def draw(figure: Any, results: Results) -> None:
             bars[about] = [found["tasks"][name][encoder]["test"] for found in results.values()]
         most_frequent = next(iter(results.values()))["tasks"][name]["majority"]
         charts.append(
-            Chart("accuracy, %", "run", bars=bars, groups=[*results], title=name, across=True,
+            Chart("run", "accuracy, %", bars=bars, groups=[*results], title=name,
                   finish=partial(_mark, most_frequent))
         )  # fmt: skip
     draw_charts(figure, charts)
 
 
 def _mark(most_frequent: float, axes: Any) -> None:
-    axes.axvline(most_frequent, color="black", linestyle="--", label="most frequent class")
+    axes.axhline(most_frequent, color="black", linestyle="--", label="most frequent class")
 
 
 def _has(results: Results, name: str) -> bool:
