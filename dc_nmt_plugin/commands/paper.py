@@ -14,7 +14,6 @@ from ..errors import UsageError, UserError
 from ..table import MARKDOWN, TEXT, format_table, number_cell
 from .parser import (
     Parser,
-    add_forms,
     add_json,
     add_text,
     existing,
@@ -57,7 +56,7 @@ def _parser() -> Parser:
         command.add_argument(
             "--seeds", type=_numbers, default=(1,), metavar="LIST", help="random seeds; default: 1"
         )
-    add_forms(show, "markdown")
+    show.add_argument("--markdown", action="store_true", help="print Markdown")
     add_json(table)
     run.set_defaults(json=False)
     run.add_argument("--max-update", type=number(1), metavar="N", help="number of updates")
@@ -111,12 +110,6 @@ def _show(args: argparse.Namespace) -> int:
     from ..papers.systems import size_of
 
     item = find_item(args.item)
-    if args.json:
-        import msgspec
-
-        about = {n: getattr(item, n) for n in ("document", "title", "place", "note", "prose")}
-        print_json({**about, "item": item.name, "cells": msgspec.to_builtins(item.entries)})
-        return 0
     by_cell = {entry.cell: entry for entry in item.entries}
     columns = list(item.columns) or [""]
     rows = []

@@ -25,12 +25,6 @@ def test_show_prints_the_published_numbers(capsys):
     shown = printed(capsys, "show", "thesis, tab. 3.4", "--markdown")
     assert "| M-10, n = 5 | 86.4 | 2.76 | 29.12 |" in shown
     assert "to train all rows with one seed: 43 training runs, " in shown
-    cells = json.loads(printed(capsys, "show", "dual-context, Table 5", "--json"))["cells"]
-    assert cells[7]["value"] == "28.57"
-    assert cells[7]["flags"] == {"encoder_self_attention_layers": "4-6"}
-    facts = json.loads(printed(capsys, "show", "thesis, Figure 3.6", "--json"))
-    assert facts["place"] == "page 60" and facts["note"] == ""
-    assert facts["cells"][-1]["against"] == "Transformer"
 
 
 def test_parameters_of_a_table(capsys):
