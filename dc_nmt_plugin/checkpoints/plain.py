@@ -42,11 +42,8 @@ def share_equal(model: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Returns parameters by name; equal ones, such as shared embeddings, are one tensor."""
     shared: dict[str, Tensor] = {}
     for name, tensor in model.items():
-        shared[name] = tensor
-        for other in shared.values():
-            if other.shape == tensor.shape and torch.equal(other, tensor):
-                shared[name] = other
-                break
+        equal = (other for other in shared.values() if torch.equal(other, tensor))
+        shared[name] = next(equal, tensor)
     return shared
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -181,7 +180,9 @@ class BeamSearchGenerator(SequenceGenerator):
                 "scores are not numbers (NaN): its training has diverged, or --fp16 is too coarse "
                 "for it; decode without --fp16, or with an earlier checkpoint."
             )
-        return _best_first(finalized)
+        for hypotheses in finalized:
+            hypotheses.sort(key=lambda each: float(each["score"]), reverse=True)
+        return finalized
 
     def _forbid(self, lprobs: Tensor, step: int, longest: int) -> None:
         """Sets `lprobs` (rows, V) of forbidden next tokens to -inf."""
@@ -212,14 +213,3 @@ class BeamSearchGenerator(SequenceGenerator):
         starts = torch.arange(0, len(best) * self.beam_size, self.beam_size, device=best.device)
         rows = index.div(vocabulary, rounding_mode="floor") + starts[:, None]
         return _Candidates(best, index.remainder(vocabulary), rows)
-
-
-def _best_first(finalized: Hypotheses) -> Hypotheses:
-    # one transfer for all scores, and so one wait
-    values = iter(torch.stack([each["score"] for rows in finalized for each in rows]).tolist())
-    ordered = []
-    for rows in finalized:
-        scored = [(next(values), each) for each in rows]
-        scored.sort(key=itemgetter(0), reverse=True)
-        ordered.append([each for _, each in scored])
-    return ordered
