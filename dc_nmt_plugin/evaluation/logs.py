@@ -27,31 +27,29 @@ def parse_statistics(line: str) -> tuple[str, dict[str, Any]] | None:
     return match[1], values
 
 
-class ProgressLine:
-    """Turns log lines into one progress line of a model with so many updates in all."""
+def follow_training(output: Iterable[bytes], log: IO[bytes], name: str, updates: int) -> list[str]:
+    """Copies the output of ``fairseq-train`` into its log, shows a progress line with `name`.
 
-    def __init__(self, name: str, updates: int) -> None:
-        self.name, self.updates = name, updates
-
-    def follow(self, output: Iterable[bytes], log: IO[bytes]) -> list[str]:
-        """Copies the output of ``fairseq-train`` into its log, shows it, returns its last lines."""
-        tail: deque[str] = deque(maxlen=LAST_WORDS)
-        shown: dict[str, str] = {}
-        interval = 0.1 if sys.stderr.isatty() else 10  # seconds
-        with tqdm(total=self.updates, desc=self.name, unit="update", mininterval=interval) as bar:
-            for raw in output:
-                log.write(raw)
-                log.flush()
-                tail.append(raw.decode("utf-8", errors="replace"))
-                kind, values = parse_statistics(tail[-1].rstrip("\n")) or ("", {})
-                if kind == "valid":
-                    shown["valid loss"] = values.get("valid_loss", "?")
-                elif kind == "train_inner":
-                    done = int(values["num_updates"])
-                    if bar.n == 0:  # a continued run: its speed is that of the new updates
-                        bar.initial = done
-                    shown["loss"] = values["loss"]
-                    shown["tokens/s"] = values["wps"]
-                    bar.set_postfix(shown, refresh=False)
-                    bar.update(done - bar.n)
-        return list(tail)
+    Returns:
+        the last lines
+    """
+    tail: deque[str] = deque(maxlen=LAST_WORDS)
+    shown: dict[str, str] = {}
+    interval = 0.1 if sys.stderr.isatty() else 10  # seconds
+    with tqdm(total=updates, desc=name, unit="update", mininterval=interval) as bar:
+        for raw in output:
+            log.write(raw)
+            log.flush()
+            tail.append(raw.decode("utf-8", errors="replace"))
+            kind, values = parse_statistics(tail[-1].rstrip("\n")) or ("", {})
+            if kind == "valid":
+                shown["valid loss"] = values.get("valid_loss", "?")
+            elif kind == "train_inner":
+                done = int(values["num_updates"])
+                if bar.n == 0:  # a continued run: its speed is that of the new updates
+                    bar.initial = done
+                shown["loss"] = values["loss"]
+                shown["tokens/s"] = values["wps"]
+                bar.set_postfix(shown, refresh=False)
+                bar.update(done - bar.n)
+    return list(tail)

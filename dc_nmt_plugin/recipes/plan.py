@@ -162,15 +162,14 @@ class TrainingStep(Step):
 
     def _train(self) -> bool:
         """Trains with the output in the log; returns True on success."""
-        from ..evaluation.logs import ProgressLine
+        from ..evaluation.logs import follow_training
 
-        line = ProgressLine(self.run.arch, self.updates)
         with (
             open(self.run.folder / LOG, "ab") as out,
             running(self.command, stdout=PIPE, stderr=STDOUT) as process,
         ):
             assert process.stdout is not None
-            tail = line.follow(process.stdout, out)
+            tail = follow_training(process.stdout, out, self.run.arch, self.updates)
             code = process.wait()
         if code:
             check_space(self.run.folder, "".join(tail))
