@@ -6,7 +6,6 @@ import importlib
 import io
 import logging
 import os
-import platform
 import select
 import signal
 import sys
@@ -51,7 +50,7 @@ GROUPS = {
 }
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 FOOT = """\
-dc-nmt COMMAND --help lists the options of a command, dc-nmt --version the versions.
+dc-nmt COMMAND --help lists the options of a command, dc-nmt doctor the versions.
 Exit status: 0 success, 1 failure, 2 wrong command line, 130 interrupt.
 DC_NMT_DEBUG=1 in the environment adds the traceback of a failure."""
 
@@ -62,14 +61,6 @@ def usage() -> str:
     for title, commands in GROUPS.items():
         lines += ["", title, *(f"  {name:<16}{about}" for name, about in commands.items())]
     return "\n".join([*lines, "", FOOT])
-
-
-def version() -> str:
-    """Returns the versions of this package and its requirements, without importing them."""
-    from .names import FAIRSEQS, version_of
-
-    versions = [f"{name} {version_of(name)}" for name in ("torch", *FAIRSEQS) if version_of(name)]
-    return f"dc-nmt {__version__} ({', '.join([f'Python {platform.python_version()}', *versions])})"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -118,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(name: str, words: list[str]) -> int:
     if name in ("-V", "--version", "-h", "--help"):
-        print(usage() if name in ("-h", "--help") else version())
+        print(usage() if name in ("-h", "--help") else f"dc-nmt {__version__}")
         return 0
     check_choices("command", [name], COMMANDS, "dc-nmt --help")
     module = importlib.import_module(f"dc_nmt_plugin.commands.{name.replace('-', '_')}")

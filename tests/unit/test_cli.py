@@ -30,8 +30,7 @@ def test_help_lists_every_command(capsys):
     listed = re.findall(r"^  ([a-z-]+) +[a-z]", capsys.readouterr().out, re.M)
     assert listed == list(cli.COMMANDS)
     assert cli.main(["--version"]) == 0
-    printed = capsys.readouterr().out
-    assert printed.startswith(f"dc-nmt {__version__} (Python 3.") and "torch " in printed
+    assert capsys.readouterr().out == f"dc-nmt {__version__}\n"
 
 
 def run_alone(code: str, folder: Path = ROOT, **environment: str) -> subprocess.CompletedProcess:
