@@ -1,4 +1,4 @@
-"""The statistics of a difference between two systems: interval, p, Holm's correction, power.
+"""The statistics of a difference between two systems: interval, p, Holm's correction.
 
 A test score depends on two arbitrary choices: the sentences of the test set and the training seed.
 The paired bootstrap (Koehn 2004) resamples only sentences. Clark et al. (2011) show that seeds
@@ -31,7 +31,6 @@ from dataclasses import dataclass
 import numpy as np
 
 LEVEL = 0.05
-POWER = 0.8
 RESAMPLES = 10_000
 SACREBLEU_RESAMPLES = 1_000
 SEED = 12345  # sacreBLEU's: the first resamples are sacreBLEU's own
@@ -63,12 +62,6 @@ class Difference:
     p_value: float
     standard_error: float
     freedom: float | None
-
-    @property
-    def detectable(self) -> float:
-        """Returns the true difference that this test detects (p < 0.05) with 80% probability."""
-        freedom = self.freedom or _AS_NORMAL
-        return (_quantile(freedom, 1 - LEVEL / 2) + _quantile(freedom, POWER)) * self.standard_error
 
 
 def draws(sentences: int, resamples: int = RESAMPLES) -> Iterator[np.ndarray]:

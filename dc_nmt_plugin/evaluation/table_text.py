@@ -84,15 +84,6 @@ def difference_notes(
             notes.append(f"{names}: interval and p do not include variation between seeds")
         corrected = f" after Holm's correction for {len(tested)} systems" if several else ""
         notes.append(f"stars: * p < {LEVEL}, ** p < {STRICT}, two-sided{corrected}")
-        sizes = sorted(test.detectable for test in tested.values())
-        least, most = (f"{size:.1f}" for size in (sizes[0], sizes[-1]))
-        size = f"{least} {score_name(metric)}"
-        if least != most:
-            size = f"{least} to {most} {score_name(metric)}, depending on the system"
-        before = " before the correction" if several else ""
-        notes.append(
-            f"with 80% power such a test (p < {LEVEL}{before}) finds a difference of {size}"
-        )
     untested = ", ".join(name for name in tests if name not in tested)
     if untested:
         n_grams = " with a matching 4-gram" if score_name(metric) == "BLEU" else ""

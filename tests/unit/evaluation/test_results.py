@@ -92,7 +92,6 @@ def test_the_table_of_runs(task, capsys):
     assert "1.00 is 1,000 target tokens/s in training and 50 sentences/s" in printed
     assert "published" not in printed  # nothing is, for this task
     assert "difference: to b-plain; 95% interval" in printed and "tok:13a" in printed
-    assert "with 80% power such a test (p < 0.05) finds a difference of" in printed
 
 
 def test_the_baseline_is_plain_by_its_settings(task, capsys):
