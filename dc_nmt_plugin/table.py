@@ -73,7 +73,7 @@ def markdown_table(header: Sequence[str], rows: Rows) -> str:
 
 def latex_table(header: Sequence[str], rows: Rows) -> str:
     """Formats a booktabs tabular, with signed numbers in maths and the first column to the left."""
-    from tabulate import tabulate  # type: ignore[import-untyped]
+    from tabulate import tabulate
 
     names, *cells = filled_columns(header, rows)
     sides = ["left", *["right"] * (len(names) - 1)]

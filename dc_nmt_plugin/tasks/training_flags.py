@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from fairseq.dataclass.configs import GenerationConfig
+from fairseq.logging import progress_bar
 from fairseq.models import ARCH_MODEL_REGISTRY
 
 from ..errors import did_you_mean
@@ -34,13 +35,18 @@ def contradictions(cfg: Any) -> list[str]:
             f"--best-checkpoint-metric {metric}: is better when it is higher; give "
             "--maximize-best-checkpoint-metric too."
         )
-    schedule, updates = cfg.lr_scheduler, cfg.optimization.max_update
-    falls = getattr(schedule, "_name", None) == "polynomial_decay" and schedule.total_num_update
-    if falls and 0 < falls < updates and not schedule.end_learning_rate:
+    if cfg.dataset.disable_validation and (saving.patience > 0 or saving.keep_best_checkpoints > 0):
         problems.append(
-            f"--total-num-update: {falls:g} is below --max-update {updates}; the rate would be 0 "
-            "from then on."
+            "--disable-validation: leaves nothing for --patience and --keep-best-checkpoints."
         )
+    problems += _of_schedule(cfg.lr_scheduler, cfg.optimization.max_update)
+    # fairseq warns when the training has begun, and goes on without
+    if cfg.common.wandb_project and progress_bar.wandb is None:
+        problems.append("--wandb-project: needs a package: pip install wandb.")
+    if cfg.common.tensorboard_logdir and progress_bar.SummaryWriter is None:
+        problems.append("--tensorboard-logdir: needs a package: pip install tensorboard.")
+    if metric.startswith("bleu") and not cfg.task.eval_bleu:
+        problems.append(f"--best-checkpoint-metric {metric}: needs --eval-bleu.")
     if cfg.task.eval_bleu:
         known = [each.name for each in fields(GenerationConfig)]
         problems += [
@@ -63,3 +69,24 @@ def _of_model(settings: Any) -> list[str]:
         for each in settings
         if each not in known
     ]
+
+
+def _of_schedule(schedule: Any, updates: int) -> list[str]:
+    """Returns what is wrong with a schedule of the learning rate over so many updates."""
+    name = getattr(schedule, "_name", None)
+    warmup = getattr(schedule, "warmup_updates", 0)
+    if name == "inverse_sqrt" and warmup < 1:
+        return [f"--warmup-updates: {warmup} is not allowed with {name}; give at least 1."]
+    end = updates
+    if name == "polynomial_decay":
+        end = schedule.total_num_update
+        if 0 < end < updates and not schedule.end_learning_rate:
+            return [
+                f"--total-num-update: {end:g} is below --max-update {updates}; the rate would be 0 "
+                "from then on."
+            ]
+    elif name != "cosine" or schedule.lr_period_updates > 0:
+        return []
+    if 0 < end <= warmup:
+        return [f"--warmup-updates: {warmup} leaves nothing of {end:g} updates after the warm-up."]
+    return []

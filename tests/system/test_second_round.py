@@ -20,12 +20,18 @@ ARCH = "transformer_dc"
 REFUSED = {
     "--maximize-best-checkpoint-metric": ["--maximize-best-checkpoint-metric", "lower"],
     "--best-checkpoint-metric accuracy": ["--best-checkpoint-metric", "higher"],
+    "--lr-scheduler inverse_sqrt --warmup-updates 0": ["--warmup-updates: 0", "at least 1"],
     "--lr-scheduler polynomial_decay --total-num-update 3 --max-update 6": ["--total-num-update"],
+    "--lr-scheduler cosine --warmup-updates 6 --max-update 6": ["--warmup-updates: 6"],
+    "--disable-validation --patience 2": ["--disable-validation", "--patience"],
     '--eval-bleu --eval-bleu-args {"beam":1,"max_len_bb":9}': ["'max_len_b'", "--eval-bleu-args"],
+    "--best-checkpoint-metric bleu --maximize-best-checkpoint-metric": ["needs --eval-bleu"],
+    "--wandb-project P": ["--wandb-project", "pip install wandb"],
 }
 
 
-def test_contradictions_are_refused_before_training(corpus, tmp_path):
+def test_contradictions_are_refused_before_training(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("fairseq.logging.progress_bar.wandb", None)
     first, *_ = REFUSED
     result = train(corpus, tmp_path / "save", ARCH, first)
     assert_explained(result, *REFUSED[first])
@@ -101,6 +107,7 @@ def test_flags_of_decoding_do_what_they_say(corpus, lively, tmp_path):
     assert repeats(generate(*forced, "--no-repeat-ngram-size", 2)) == 0
     sampled = [*forced, "--sampling", "--no-repeat-ngram-size", 2]
     assert repeats(generate(*sampled)) == 0
+    assert_explained(generate(*forced, "--sampling", "--temperature", 0.001), "--temperature")
     assert_explained(generate("--num-shards", 2), "--num-shards")
     other = generate("--source-lang", TARGET, "--target-lang", SOURCE)
     assert_explained(other, checkpoint, f"from {SOURCE} to {TARGET}")
