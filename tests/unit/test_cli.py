@@ -84,8 +84,8 @@ def test_a_listing_or_a_plan_imports_little(line, tmp_path):
         tmp_path,
     )
     *_, first, modules = done.stderr.splitlines()
-    # torch counts the GPUs of a training run, and SciPy computes p
-    heavy = {"train": ["torch"], "results": ["scipy"]}.get(line.split()[0], [])
+    # torch counts the GPUs of a training run
+    heavy = {"train": ["torch"]}.get(line.split()[0], [])
     assert first == f"{status} {heavy}", done.stderr
     assert int(modules.split()[0]) <= most, modules
     assert not list(tmp_path.iterdir())
