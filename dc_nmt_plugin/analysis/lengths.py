@@ -115,7 +115,7 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     first, *others = results
 
     def line(values: Sequence[float | None]) -> dict[int, float]:
-        return {place: math.nan if x is None else x for place, x in enumerate(values)}
+        return {place: math.nan if bleu is None else bleu for place, bleu in enumerate(values)}
 
     def name_groups(axes: Any) -> None:
         labels = [f"{_label(group)}\n({group['sentences']:,})" for group in groups]

@@ -125,7 +125,7 @@ class JointLossCriterion(FairseqCriterion):
             part = self.decoder_loss(model, features, target)
             total = total + part.loss
             log[f"aux{layer}_loss"] = part.loss.data
-            log[f"aux{layer}_nll_loss"] = part.nll.data
+            log[f"aux{layer}_nll_loss"] = part.nll
             if self._counts_correct(model):
                 log[f"aux{layer}_n_correct"] = utils.item(part.correct)
         return total
