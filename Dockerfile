@@ -5,8 +5,7 @@
 #   mkdir -p out && docker run --rm -it --user "$(id -u):$(id -g)" -e HOME=/tmp -v "$PWD/out:/work" dc-nmt \
 #     dc-nmt doctor                                                           # /work is out
 #
-# With GPUs: docker run --gpus all --shm-size 8g …; on more than one CPU core: -e OMP_NUM_THREADS=8, or
-# dc-nmt run --threads 8.
+# With GPUs: docker run --gpus all --shm-size 8g …; on more than one CPU core: -e OMP_NUM_THREADS=8.
 FROM python:3.12-slim
 
 # the version that the tests ran with (requirements/torch.txt); another one where an index has not got it
