@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import math
 import os
+import re
+import shutil
+import zipfile
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
-from fairseq import checkpoint_utils
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
 
-from ..checkpoints.folder import lock_folder, missing_best, restore_last
 from ..checkpoints.loading import LAST
+from ..errors import UserError
 from .change import program_module, replace
 
 logger = logging.getLogger(__name__)
 
 PATIENCE = "patience"  # in a checkpoint's extra_state
 BAD_EPOCHS = "num_bad_epochs"  # in the state of a plateau schedule; fairseq ignores both
+_SAVED = r"checkpoint(?:\d+|_\d+_\d+|_best|\.best_\w+_[\d.]+)"
+_locks: list[IO[Any]] = []  # of this process; the kernel frees them when it ends
 
 
 def _count() -> dict[str, Any]:
@@ -26,7 +32,7 @@ def _count() -> dict[str, Any]:
     return vars(program_module("fairseq_cli.train", load=True).should_stop_early)
 
 
-def _is_of_this_run(cfg: Any, trainer: Any) -> bool:
+def is_of_this_run(cfg: Any, trainer: Any) -> bool:
     """Returns True for a run that continues, and False for one that starts from a checkpoint."""
     if cfg.restore_file != LAST:
         folder = os.path.dirname(cfg.restore_file)
@@ -67,7 +73,7 @@ def keep_the_patience(
         self.lr_scheduler.num_bad_epochs = state.get(BAD_EPOCHS, 0)
 
     def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
-        continues = _is_of_this_run(cfg, trainer)
+        continues = is_of_this_run(cfg, trainer)
         extra_state, epochs = load(cfg, trainer, **kwargs)
         if not extra_state or cfg.reset_optimizer:
             return extra_state, epochs
@@ -101,10 +107,52 @@ def begin_safely(load: Callable[..., Any]) -> Callable[..., Any]:
             if trainer.data_parallel_rank == 0:
                 lock_folder(cfg.save_dir, trainer.checkpoint_suffix)
             if cfg.restore_file == LAST:
-                restore_last(cfg.save_dir, trainer.checkpoint_suffix)
+                _restore_last(cfg.save_dir, trainer.checkpoint_suffix)
         return load(cfg, trainer, **kwargs)
 
     return load_checkpoint
+
+
+def lock_folder(folder: str, suffix: str = "") -> None:
+    """Locks a folder for the rest of this process, for checkpoints with this suffix of their names.
+
+    Raises:
+        UserError: another process trains in it
+    """
+    try:
+        lock = open(os.path.join(folder, f".lock{suffix}"), "a")  # noqa: SIM115  kept open
+    except OSError:
+        return  # no checkpoint can be saved there either, and saving says why
+    try:
+        # not flock, which workers that outlive a killed run would hold
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        lock.close()
+        raise UserError(
+            f"--save-dir {folder}: another training is running in it; take another folder, or wait "
+            "for its end."
+        ) from None
+    except OSError as error:
+        logger.warning(f"{folder} cannot be locked ({error.strerror}): start one training in it.")
+    _locks.append(lock)
+
+
+def _restore_last(folder: str, suffix: str) -> None:
+    """Makes the newest checkpoint of a folder its last one, if it has others but no last one.
+
+    fairseq saves the last one after the others: a disk that was full then leaves a folder in which
+    it would start anew, and replace them.
+    """
+    last = Path(folder, LAST.replace(".pt", f"{suffix}.pt"))
+    pattern = re.compile(rf"{_SAVED}{re.escape(suffix)}\.pt")
+    names = [path for path in Path(folder).glob("*.pt") if pattern.fullmatch(path.name)]
+    saved = [path for path in names if zipfile.is_zipfile(path)]  # a part of one is none
+    if saved and not last.exists():
+        newest = max(saved, key=lambda path: path.stat().st_mtime)
+        logger.info(f"{last} is missing: continuing from {newest.name}")
+        part = last.with_name(f"{last.name}.{os.getpid()}")  # several processes do the same
+        shutil.copyfile(newest, part)
+        part.replace(last)
 
 
 @replace(
@@ -169,61 +217,3 @@ def _why_ended(cfg: Any, trainer: Any) -> str | None:
     if 0 < patience <= _count().get("num_runs", 0):
         return f"it has stopped early (--patience {patience})"
     return None
-
-
-@replace(
-    {
-        "fairseq_cli.train:validate_and_save": "3022f920884a",
-        "fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2",
-    },
-    reason="--keep-best-checkpoints 3 leaves out the second and third best that are worse than the "
-    "first; checkpoint_best.pt is not the best: a validation between two saved checkpoints "
-    "(--validate-interval-updates, --save-interval) does not count, and after --restore-file the "
-    "best value of another run does",
-    since="fairseq 0.12.2",
-    test="tests/system/test_continuing.py",
-)
-def save_the_best(
-    stock: Callable[..., Any], load: Callable[..., Any]
-) -> tuple[Callable[..., Any], ...]:
-    def validate_and_save(
-        cfg: Any, trainer: Any, task: Any, epochs: Any, subsets: list[str], end_of_epoch: bool
-    ) -> Any:
-        losses, stops = stock(cfg, trainer, task, epochs, subsets, end_of_epoch)
-        if losses[0] is not None and not _has_saved(cfg, trainer, epochs, stops, end_of_epoch):
-            best = getattr(checkpoint_utils.save_checkpoint, "best", None)
-            highest = cfg.checkpoint.maximize_best_checkpoint_metric
-            better = best is None or (losses[0] > best if highest else losses[0] < best)
-            if better or cfg.checkpoint.keep_best_checkpoints > 0:
-                checkpoint_utils.save_checkpoint(cfg.checkpoint, trainer, epochs, losses[0])
-        path = missing_best(cfg.checkpoint, losses[0], trainer.checkpoint_suffix)
-        if path:
-            state = {"train_iterator": epochs.state_dict(), "val_loss": losses[0]}
-            state["best"] = checkpoint_utils.save_checkpoint.best
-            trainer.save_checkpoint(path, state)
-        return losses, stops
-
-    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
-        continues = _is_of_this_run(cfg, trainer)
-        result = load(cfg, trainer, **kwargs)
-        save = checkpoint_utils.save_checkpoint
-        if not continues and hasattr(save, "best"):
-            logger.info(
-                f"{cfg.save_dir} is not the folder of {cfg.restore_file}: the best "
-                f"{cfg.best_checkpoint_metric} so far ({save.best:.3f}) does not count here; "
-                "the next validation is the best"
-            )
-            del save.best
-        return result
-
-    return validate_and_save, load_checkpoint
-
-
-def _has_saved(cfg: Any, trainer: Any, epochs: Any, stops: bool, end_of_epoch: bool) -> bool:
-    """Returns True when fairseq has saved a checkpoint after this update."""
-    every, updates = cfg.checkpoint.save_interval_updates, trainer.get_num_updates()
-    return (
-        stops
-        or (end_of_epoch and epochs.epoch % cfg.checkpoint.save_interval == 0)
-        or (every > 0 and updates % every == 0 and updates >= cfg.dataset.validate_after_updates)
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -14,6 +15,9 @@ from fairseq.file_io import PathManager
 from ..errors import UserError
 from ..files import no_space
 from .change import replace
+from .continuing import is_of_this_run
+
+logger = logging.getLogger(__name__)
 
 TRIES, PAUSE = 3, 2.5  # fairseq's own; seconds
 
@@ -113,3 +117,77 @@ def _remove_old(trainer: Any) -> None:
     old = [path for path, update in paths if kept_for_ever == -1 or update % kept_for_ever]
     for path in old[cfg.keep_interval_updates :]:
         os.remove(path)
+
+
+@replace(
+    {
+        "fairseq_cli.train:validate_and_save": "3022f920884a",
+        "fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2",
+    },
+    reason="--keep-best-checkpoints 3 leaves out the second and third best that are worse than the "
+    "first; checkpoint_best.pt is not the best: a validation between two saved checkpoints "
+    "(--validate-interval-updates, --save-interval) does not count, and after --restore-file the "
+    "best value of another run does",
+    since="fairseq 0.12.2",
+    test="tests/system/test_continuing.py",
+)
+def save_the_best(
+    stock: Callable[..., Any], load: Callable[..., Any]
+) -> tuple[Callable[..., Any], ...]:
+    def validate_and_save(
+        cfg: Any, trainer: Any, task: Any, epochs: Any, subsets: list[str], end_of_epoch: bool
+    ) -> Any:
+        losses, stops = stock(cfg, trainer, task, epochs, subsets, end_of_epoch)
+        if losses[0] is not None and not _has_saved(cfg, trainer, epochs, stops, end_of_epoch):
+            best = getattr(checkpoint_utils.save_checkpoint, "best", None)
+            highest = cfg.checkpoint.maximize_best_checkpoint_metric
+            better = best is None or (losses[0] > best if highest else losses[0] < best)
+            if better or cfg.checkpoint.keep_best_checkpoints > 0:
+                checkpoint_utils.save_checkpoint(cfg.checkpoint, trainer, epochs, losses[0])
+        path = _missing_best(cfg.checkpoint, losses[0], trainer.checkpoint_suffix)
+        if path:
+            state = {"train_iterator": epochs.state_dict(), "val_loss": losses[0]}
+            state["best"] = checkpoint_utils.save_checkpoint.best
+            trainer.save_checkpoint(path, state)
+        return losses, stops
+
+    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        continues = is_of_this_run(cfg, trainer)
+        result = load(cfg, trainer, **kwargs)
+        save = checkpoint_utils.save_checkpoint
+        if not continues and hasattr(save, "best"):
+            logger.info(
+                f"{cfg.save_dir} is not the folder of {cfg.restore_file}: the best "
+                f"{cfg.best_checkpoint_metric} so far ({save.best:.3f}) does not count here; "
+                "the next validation is the best"
+            )
+            del save.best
+        return result
+
+    return validate_and_save, load_checkpoint
+
+
+def _has_saved(cfg: Any, trainer: Any, epochs: Any, stops: bool, end_of_epoch: bool) -> bool:
+    """Returns True when fairseq has saved a checkpoint after this update."""
+    every, updates = cfg.checkpoint.save_interval_updates, trainer.get_num_updates()
+    return (
+        stops
+        or (end_of_epoch and epochs.epoch % cfg.checkpoint.save_interval == 0)
+        or (every > 0 and updates % every == 0 and updates >= cfg.dataset.validate_after_updates)
+    )
+
+
+def _missing_best(cfg: Any, value: float | None, suffix: str) -> str | None:
+    """Returns where the checkpoint of a validation belongs that fairseq did not save.
+
+    fairseq saves none that is worse than all before, though fewer than
+    ``--keep-best-checkpoints`` are there.
+    """
+    if value is None or cfg.no_save:
+        return None
+    first = f"checkpoint.best_{cfg.best_checkpoint_metric}_"
+    name = f"{first}{value:.3f}"
+    names = [each for each in os.listdir(cfg.save_dir) if each.startswith(first)]
+    if len(names) >= cfg.keep_best_checkpoints or any(each.startswith(name) for each in names):
+        return None
+    return os.path.join(cfg.save_dir, f"{name}0{suffix}.pt")

@@ -10,7 +10,7 @@ from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from systems import SOURCE, TARGET, family, generation, load, train, training
 
-from dc_nmt_plugin.checkpoints.folder import lock_folder
+from dc_nmt_plugin.compat.continuing import lock_folder
 from dc_nmt_plugin.tasks.training_flags import contradictions
 
 ARCH = "transformer_dc"
