@@ -63,6 +63,13 @@ def parser() -> argparse.ArgumentParser:
     add("--subset", default="test", help="text of decoding and of steps (default: test)")
     add("--updates", type=int, default=60, help="of fairseq-train (default: 60)")
     add("--checkpoint", type=Path, help="of a trained standard Transformer, for decoding")
+    add(
+        "--ctranslate2",
+        nargs="+",
+        default=[],
+        metavar="TYPE",
+        help="with --checkpoint: CTranslate2 too, in float32, bfloat16, int8, …",
+    )
     add("--length", type=int, default=20, help="of hypotheses of untrained models (default: 20)")
     add("--lengths", type=int, nargs="+", default=[10, 100, 300, 1000], help="of growth, rising")
     add(
@@ -120,6 +127,8 @@ def main() -> None:
         for title, rows in measure_groups(options):
             print(f"\n{title}\n\n{table(rows, options)}", flush=True)
         return
+    if options.ctranslate2 and not (options.mode == "decode" and options.checkpoint):
+        raise SystemExit("--ctranslate2 goes with programs --mode decode --checkpoint FILE")
     if not options.archs:
         raise SystemExit("name at least one architecture; dc-nmt arch-flags lists all")
     rows = MEASURES[options.what](options.mode, options.archs, options)

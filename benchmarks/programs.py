@@ -21,6 +21,9 @@ from systems import CONTROL, STOCK, USER_DIR, task_of, training_words
 PLAIN = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 RATE_OF_TRAINING = re.compile(r"\| train_inner \| (\{.*\})")
 RATE_OF_DECODING = re.compile(r"Translated .* \(([\d.]+) sentences/s")
+PRECISIONS = ("--amp", "--bf16", "--fp16")  # of the flags of a system, those of decoding
+RATES = {"train": "words_per_second", "decode": "sentences_per_second"}
+CTRANSLATE2 = "ctranslate2 "  # then a number format
 HYPOTHESIS = re.compile(r"^H-(\d+)\t[^\t]*\t(.*)$", re.MULTILINE)
 
 
@@ -57,11 +60,12 @@ def run(words: list[object], plain: bool, threads: int) -> Run:
     """Runs a program to its end.
 
     Args:
-        words: the program's module, then its flags
+        words: the program's module or path, then its flags
         plain: without this plugin
         threads: of the CPU
     """
-    command = [sys.executable, "-m", *map(str, words)]
+    module = [] if isinstance(words[0], Path) else ["-m"]
+    command = [sys.executable, *module, *map(str, words)]
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), **(PLAIN if plain else {})}
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         start = time.perf_counter()
@@ -85,9 +89,9 @@ def compare_programs(mode: str, systems: list[str], options: Any) -> list[dict[s
         mode: ``train`` or ``decode``
         systems: architectures with flags
         options: of the command line: data, updates, rounds, max_tokens, threads, device,
-            checkpoint, subset, length
+            checkpoint, subset, length, ctranslate2
     """
-    names = [STOCK, CONTROL, *systems]
+    names = [STOCK, CONTROL, *systems, *(f"{CTRANSLATE2}{kind}" for kind in options.ctranslate2)]
     with tempfile.TemporaryDirectory() as folder:
         if mode == "train":
             words = {name: _train(name, systems[0], Path(folder, "run"), options) for name in names}
@@ -98,9 +102,10 @@ def compare_programs(mode: str, systems: list[str], options: Any) -> list[dict[s
             # another one is first in each round, so that no system always follows the same one
             for name in names[turn % len(names) :] + names[: turn % len(names)]:
                 shutil.rmtree(Path(folder, "run"), ignore_errors=True)
-                plain = name in (STOCK, CONTROL)
+                plain = name in (STOCK, CONTROL) or name.startswith(CTRANSLATE2)
                 runs[name].append(run(words[name], plain, options.threads))
-                print(f"{name}: {runs[name][-1].cpu:.1f} s CPU", file=sys.stderr)
+                rate = getattr(runs[name][-1], RATES[mode])
+                print(f"{name}: {rate:,.1f}/s, {runs[name][-1].cpu:.1f} s CPU", file=sys.stderr)
     return [_row(mode, name, runs[name], runs[STOCK]) for name in names]
 
 
@@ -150,18 +155,31 @@ def _decode(
     run(["dc_nmt_plugin", "export", standard, "--stock", "--out", plain], False, options.threads)
     words_of = {}
     for name in names:
+        if name.startswith(CTRANSLATE2):
+            words_of[name] = _ctranslate2(name.removeprefix(CTRANSLATE2), standard, folder, options)
+            continue
         stock = name in (STOCK, CONTROL)
         words: list[object] = ["fairseq_cli.generate", options.data, "--gen-subset", options.subset]
         words += ["--path", plain if stock else checkpoints[name], "--beam", 5, *lengths]
         words += [] if stock else ["--user-dir", USER_DIR, "--task", task_of(name)]
+        words += [flag for flag in name.split() if flag in PRECISIONS]
         words_of[name] = words + _common(options)
     return words_of
 
 
+def _ctranslate2(kind: str, model: Path, folder: Path, options: Any) -> list[object]:
+    """Returns the words of CTranslate2 in a number format."""
+    converted = folder / f"ctranslate2-{kind}"
+    words: list[object] = ["dc_nmt_plugin", "export", model, "--data", options.data]
+    words += ["--ctranslate2", "--quantization", kind, "--out", converted]
+    run(words, plain=False, threads=options.threads)
+    program = Path(__file__).with_name("ctranslate2_program.py")
+    return [program, converted, options.data, options.subset, options.max_tokens]
+
+
 def _row(mode: str, name: str, runs: list[Run], stock: list[Run]) -> dict[str, Any]:
-    kind = {"train": "words_per_second", "decode": "sentences_per_second"}[mode]
-    rates = [getattr(run, kind) for run in runs]
-    stock_rates = [getattr(run, kind) for run in stock]
+    rates = [getattr(run, RATES[mode]) for run in runs]
+    stock_rates = [getattr(run, RATES[mode]) for run in stock]
     row = {
         "mode": mode,
         "system": name,

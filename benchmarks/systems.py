@@ -30,17 +30,19 @@ def training_words(system: str, like: str, data: str) -> list[str]:
     """Returns the flags of ``fairseq-train`` that choose model, task and criterion.
 
     Args:
-        system: an architecture with flags of its model behind it, or STOCK or CONTROL
+        system: an architecture with flags behind it, STOCK, CONTROL, or ``transformer`` for
+            fairseq's own model of the size of STOCK, with this plugin
         like: the architecture that has the size of STOCK
         data: folder made by ``fairseq-preprocess``
     """
-    if system in (STOCK, CONTROL):
+    arch, *flags = shlex.split(system)
+    if system in (STOCK, CONTROL) or arch == "transformer":
+        flags = flags if arch == "transformer" else []
         words = ["--arch", "transformer", "--task", "translation"]
         words += ["--criterion", "label_smoothed_cross_entropy", *_size_flags(like, data)]
-        return [data, *words, *TRAINING]
+        return [data, *words, *flags, *TRAINING]
     from dc_nmt_plugin.models.presets import architectures
 
-    arch, *flags = shlex.split(system)
     if arch not in architectures():
         raise SystemExit(f"{arch}: no such architecture; dc-nmt arch-flags lists all")
     family = architectures()[arch].family

@@ -6,7 +6,7 @@
 # usage: examples/europarl_en_fr/gpu.sh [SYSTEM …] [options] [-- flags of fairseq-train]
 #   SYSTEM               architecture; default: eight systems
 #   --minutes N          of training; default 8
-#   --seed N             default 1
+#   --seed N             default 1; given again, every system is trained with each seed
 #   --keep DIR           translations, records and learning curves; default OUT/kept-sSEED
 #   --parameters SYSTEM  keep the parameters of this system too, in parts of 15 MB; may be given again
 #   --out DIR            as of dc-nmt prepare; default runs/TASK
@@ -17,13 +17,13 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
 
-systems=() failed=() parameters=() flags=() sample=()
-task=europarl_en_fr minutes=8 seed=1 out="" keep="" device=gpu
+systems=() seeds=() failed=() parameters=() flags=() sample=()
+task=europarl_en_fr minutes=8 out="" keep="" device=gpu
 while [ $# -gt 0 ]; do
   case $1 in
     --minutes | --seed | --keep | --parameters | --out | --task | --sample) [ $# -ge 2 ] || die "$1 needs a value" ;;&
     --minutes) minutes=$2 && shift ;;
-    --seed) seed=$2 && shift ;;
+    --seed) seeds+=("$2") && shift ;;
     --keep) keep=$2 && shift ;;
     --parameters) parameters+=("$2") && shift ;;
     --out) out=$2 && shift ;;
@@ -42,7 +42,13 @@ while [ $# -gt 0 ]; do
 done
 [ ${#systems[@]} -gt 0 ] || systems=(transformer_standard transformer transformer_dc transformer_cross_agg transformer_mlmha
   transformer_mlmha_iter_c_agg transformer_ms_aux_aif transformer_ctxaware)
-[[ $seed =~ ^[0-9]+$ ]] || die "--seed '$seed' is no whole number"
+[ ${#seeds[@]} -gt 0 ] || seeds=(1)
+runs=() # SYSTEM-sSEED
+for seed in "${seeds[@]}"; do
+  [[ $seed =~ ^[0-9]+$ ]] || die "--seed '$seed' is no whole number"
+  [[ " ${runs[*]-} " != *"-s$seed "* ]] || die "--seed '$seed' was given twice"
+  runs+=("${systems[@]/%/-s$seed}")
+done
 [[ $minutes =~ ^[0-9]+(\.[0-9]+)?$ ]] || die "--minutes '$minutes' is no number"
 for system in ${parameters[@]+"${parameters[@]}"}; do
   [[ " ${systems[*]} " == *" $system "* ]] || die "--parameters '$system' is none of the systems: ${systems[*]}"
@@ -50,45 +56,47 @@ done
 export OMP_NUM_THREADS=1
 PATH=$PATH:$ROOT/.venv/bin # an environment that is in use comes first
 need dc-nmt "run scripts/setup.sh"
-out=${out:-runs/$task${sample:+-sample${sample[1]}}} keep=${keep:-$out/kept-s$seed}
-work=$out/gpu-s$seed # logs, and what is finished
+name=s$(IFS=- && printf '%s' "${seeds[*]}")
+out=${out:-runs/$task${sample:+-sample${sample[1]}}} keep=${keep:-$out/kept-$name}
+work=$out/gpu-$name # logs, and what is finished
 mkdir -p "$work" "$keep"
 [ ! -e "$keep/done" ] || { say "$keep is complete: remove it to train on" && exit 0; }
 
 training=(--bf16 --keep-interval-updates 25 --max-tokens-valid 16384) machine=(--gpus 1) decoding=(--max-tokens 16384)
 [ $device = gpu ] || training=(--keep-interval-updates 25) machine=(--gpus 0) decoding=(--cpu)
-common=(--out "$out" --seed "$seed" ${sample[@]+"${sample[@]}"})
+common=(--out "$out" ${sample[@]+"${sample[@]}"})
 
-# run_of SYSTEM: the folder of its run. updates_of SYSTEM: those of its checkpoints, one a line.
-run_of() { printf '%s\n' "$out/$1-s$seed"; }
+# of RUN: the words that choose its architecture, seed and folder
+of() { printf '%s\n' "${1%-s*}" --name "$1" --seed "${1##*-s}"; }
+# updates_of RUN: those of its checkpoints, one a line
 updates_of() {
-  find "$(run_of "$1")/checkpoints" -maxdepth 1 -name 'checkpoint_*_*.pt' 2>/dev/null |
+  find "$out/$1/checkpoints" -maxdepth 1 -name 'checkpoint_*_*.pt' 2>/dev/null |
     sed 's/.*_//; s/\.pt$//' | sort -n || true # without a folder, none
 }
 
-# together WHAT SYSTEM…: calls the function WHAT for all systems at once, with a log each. Shows a failure at once, and
+# together WHAT RUN…: calls the function WHAT for all runs at once, with a log each. Shows a failure at once, and
 # enters it in `failed`. Stops them all after `limit` seconds, or when this script is stopped.
 together() {
-  local what=$1 began=$SECONDS system shown=$SECONDS
+  local what=$1 began=$SECONDS run shown=$SECONDS
   jobs=()
   set -m # each job is a group of processes, which is stopped as a whole
-  for system in "${@:2}"; do
-    "$what" "$system" >>"$work/$what-$system.log" 2>&1 &
-    jobs[$system]=$!
+  for run in "${@:2}"; do
+    "$what" "$run" >>"$work/$what-$run.log" 2>&1 &
+    jobs[$run]=$!
   done
   set +m
   while [ ${#jobs[@]} -gt 0 ]; do
     sleep 1
-    for system in "${!jobs[@]}"; do
-      kill -0 "${jobs[$system]}" 2>/dev/null && continue
-      if wait "${jobs[$system]}"; then
-        say "$what: $system is finished"
+    for run in "${!jobs[@]}"; do
+      kill -0 "${jobs[$run]}" 2>/dev/null && continue
+      if wait "${jobs[$run]}"; then
+        say "$what: $run is finished"
       else
-        failed+=("$system")
-        warn "$what: $system failed:"
-        tail -n 15 "$work/$what-$system.log" >&2
+        failed+=("$run")
+        warn "$what: $run failed:"
+        tail -n 15 "$work/$what-$run.log" >&2
       fi
-      unset "jobs[$system]"
+      unset "jobs[$run]"
     done
     if [ -n "$limit" ] && [ $((SECONDS - began)) -ge "$limit" ] && [ ${#jobs[@]} -gt 0 ]; then
       stop
@@ -107,37 +115,40 @@ stop() {
   jobs=()
 }
 
-# progress WHAT SYSTEM…: one line with the last update of each in training, else the names.
+# progress WHAT RUN…: one line with the last update of each in training, else the names.
 progress() {
-  local line="$1:" system
-  for system in "${@:2}"; do
-    line+=" $system"
-    [ "$1" != train ] || line+="=$(tail -n 30 "$(run_of "$system")/train.log" 2>/dev/null |
+  local line="$1:" run
+  for run in "${@:2}"; do
+    line+=" $run"
+    [ "$1" != train ] || line+="=$(tail -n 30 "$out/$run/train.log" 2>/dev/null |
       sed -n 's/.*"num_updates": "\([0-9]*\)".*/\1/p' | tail -n 1 || true)"
   done
   say "$line"
 }
 
 train() {
-  exec dc-nmt train "$task" "$1" --name "$1-s$seed" "${common[@]}" "${machine[@]}" "${training[@]}" ${flags[@]+"${flags[@]}"}
+  local words
+  mapfile -t words < <(of "$1")
+  exec dc-nmt train "$task" "${words[@]}" "${common[@]}" "${machine[@]}" "${training[@]}" ${flags[@]+"${flags[@]}"}
 }
 
-# evaluate SYSTEM: the test set, then each further one; every set is kept as soon as it is scored.
+# evaluate RUN: the test set, then each further one; every set is kept as soon as it is scored.
 evaluate() {
-  local subset
+  local subset words
+  mapfile -t words < <(of "$1")
   for subset in test europarl; do
     [ -e "$out/data/raw/$subset.en" ] || continue
-    dc-nmt evaluate "$task" "$1" --name "$1-s$seed" "${common[@]}" --subset "$subset" "${decoding[@]}"
-    dc-nmt export "$(run_of "$1")" --no-model --run "$keep/$1-s$seed" >/dev/null
+    dc-nmt evaluate "$task" "${words[@]}" "${common[@]}" --subset "$subset" "${decoding[@]}"
+    dc-nmt export "$out/$1" --no-model --run "$keep/$1" >/dev/null
   done
-  [[ " ${parameters[*]-} " != *" $1 "* ]] || pack "$1"
+  [[ " ${parameters[*]-} " != *" ${1%-s*} "* ]] || pack "$1"
 }
 
-# pack SYSTEM: its mean parameters in half precision, with dictionaries and codes, in parts.
+# pack RUN: its mean parameters in half precision, with dictionaries and codes, in parts.
 pack() {
   local model=$work/models
-  dc-nmt export "$(run_of "$1")" --run "$model/$1-s$seed" >/dev/null
-  tar -C "$model" -c "$1-s$seed" | split -b 15m - "$keep/$1-s$seed.tar."
+  dc-nmt export "$out/$1" --run "$model/$1" >/dev/null
+  tar -C "$model" -c "$1" | split -b 15m - "$keep/$1.tar."
 }
 
 declare -A jobs=()
@@ -157,44 +168,42 @@ if [ $device = gpu ] && command -v nvidia-cuda-mps-control >/dev/null; then
 fi
 
 if [ ! -e "$work/trained" ]; then
-  for system in "${systems[@]}"; do
-    run=$(run_of "$system")
-    if [ -d "$run/later" ]; then
-      find "$run/later" -name '*.pt' -exec mv -f {} "$run/checkpoints/" \;
-      rmdir "$run/later"
+  for run in "${runs[@]}"; do
+    if [ -d "$out/$run/later" ]; then
+      find "$out/$run/later" -name '*.pt' -exec mv -f {} "$out/$run/checkpoints/" \;
+      rmdir "$out/$run/later"
     fi
   done
-  say "training ${#systems[@]} systems for $minutes minutes; logs are in $work"
+  say "training ${#runs[@]} systems for $minutes minutes; logs are in $work"
   limit=$(awk "BEGIN { print int(60 * $minutes) }")
-  together train "${systems[@]}"
+  together train "${runs[@]}"
 fi
 
 # the last update for which all systems that did not fail have a checkpoint
 remaining=()
-for system in "${systems[@]}"; do
-  [[ " ${failed[*]-} " == *" $system "* ]] || remaining+=("$system")
+for run in "${runs[@]}"; do
+  [[ " ${failed[*]-} " == *" $run "* ]] || remaining+=("$run")
 done
-systems=(${remaining[@]+"${remaining[@]}"})
-[ ${#systems[@]} -gt 0 ] || die "every system failed"
-chosen=$(for system in "${systems[@]}"; do updates_of "$system"; done | sort -n | uniq -c |
-  awk -v n=${#systems[@]} '$1 == n { last = $2 } END { print last }')
+runs=(${remaining[@]+"${remaining[@]}"})
+[ ${#runs[@]} -gt 0 ] || die "every system failed"
+chosen=$(for run in "${runs[@]}"; do updates_of "$run"; done | sort -n | uniq -c |
+  awk -v n=${#runs[@]} '$1 == n { last = $2 } END { print last }')
 [ -n "$chosen" ] || die "no number of updates for which every system has a checkpoint: the same command trains on"
 [ ${#failed[@]} -gt 0 ] || touch "$work/trained"
 # what came after it is put aside
-for system in "${systems[@]}"; do
-  run=$(run_of "$system")
-  mkdir -p "$run/later"
-  for update in $(updates_of "$system"); do
+for run in "${runs[@]}"; do
+  mkdir -p "$out/$run/later"
+  for update in $(updates_of "$run"); do
     [ "$update" -le "$chosen" ] || mv "$run"/checkpoints/checkpoint_*_"$update".pt "$run/later/"
   done
 done
-count=$(updates_of "${systems[0]}" | wc -l)
+count=$(updates_of "${runs[0]}" | wc -l)
 mean=5 # as in the recipe
 [ ${#sample[@]} -eq 0 ] || mean=2
 [ "$count" -ge $mean ] || decoding+=(--average "$count") # too short a training
 say "every system is evaluated after $chosen updates"
 limit=""
-together evaluate "${systems[@]}"
+together evaluate "${runs[@]}"
 cp "$work"/*.log "$keep/"
 [ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}: mend it, then the same command continues"
 touch "$keep/done"
