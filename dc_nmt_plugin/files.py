@@ -25,6 +25,7 @@ from .errors import UsageError, UserError, choice_problem
 T = TypeVar("T")
 # may be redirected to a file, which must not be replaced
 _OPEN = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/[^/]+/fd/\d+")
+TAKEN = "exists already; take another name, or remove it"
 MAKE_ROOM = "make room, then give the same command again"
 # a full disk, a reached quota, a limit on the size of files
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -127,7 +128,7 @@ def making(folder: Path) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(folder))
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{folder} exists already; take another name, or remove it")
+        raise UsageError(f"{folder} {TAKEN}")
     part = target.with_name(f".{target.name}.{os.getpid()}")
     shutil.rmtree(part, ignore_errors=True)  # of a killed process that had this number
     try:
@@ -137,6 +138,8 @@ def making(folder: Path) -> Iterator[Path]:
     except BaseException as error:
         shutil.rmtree(part, ignore_errors=True)
         check_space(folder, error)
+        if isinstance(error, OSError) and error.errno == errno.ENOTEMPTY:
+            raise UsageError(f"{folder} {TAKEN}") from error
         raise
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from dc_nmt_plugin import cli
+from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import making, no_space
 
 PROGRAM = [sys.executable, "-m", "dc_nmt_plugin"]
@@ -56,7 +57,7 @@ def test_what_cannot_be_read_is_not_replaced(here, capsys):
 
 
 def test_one_of_two_gets_a_folder(here):
-    with pytest.raises(OSError, match="not empty"), making(here / "new") as mine:
+    with pytest.raises(UserError, match="new exists already"), making(here / "new") as mine:
         (mine / "file").write_text("mine")
         (here / "new").mkdir()  # by another process
         (here / "new/file").write_text("other")
