@@ -48,10 +48,12 @@ def format_table(header: Sequence[str], rows: Rows, keys: int = 1) -> str:
         if used + len(column[0]) > WIDTH and len(blocks[-1]) > keys:
             blocks.append(columns[:keys])
         blocks[-1].append(column)
-    return "\n\n".join(
-        "\n".join("  ".join(cells).rstrip() for cells in zip(*block, strict=True))
-        for block in blocks
-    )
+    texts = []
+    for block in blocks:
+        formatted = ("  ".join(cells).rstrip() for cells in zip(*block, strict=True))
+        # wrapped text of the last column has no cells in the other blocks
+        texts.append("\n".join(filter(None, formatted)))
+    return "\n\n".join(texts)
 
 
 def _aligned(column: Sequence[str], is_value: bool) -> list[str]:

@@ -163,20 +163,23 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
 
 
 def _settings(cfg: Any) -> Flags:
-    """Returns the flags of fairseq-train; under Hydra, the values that are no defaults."""
+    """Returns the flags of fairseq-train, or what docs/runs.md names of Hydra's values."""
     words = [_SHORT.get(word, word) for word in sys.argv[1:] if word != str(cfg.task.data)]
     if any(word.partition("=")[0] == "--arch" for word in words):
         return {name: value for name, value in typed_flags(words).items() if name not in _PLACES}
     values, defaults = plain(cfg), {**plain(OmegaConf.structured(FairseqConfig)), "model": {}}
     settings: Flags = {"arch": str(architecture_of(cfg.model))}
+    values.pop("job_logging_cfg", None)  # log files, other ones in each run
     for group, own in values.items():
         for name, value in (own if isinstance(own, dict) else {}).items():
             flag = name.replace("_", "-")
+            if value in (None, (defaults.get(group) or {}).get(name)) or flag in _PLACES:
+                continue
             if name == "_name":
                 settings.setdefault(group.replace("_", "-"), str(value))
-            elif value not in (None, (defaults.get(group) or {}).get(name)) and flag not in _PLACES:
-                value = value[0] if isinstance(value, list) and len(value) == 1 else value
-                settings[flag] = value if isinstance(value, bool | int | float) else str(value)
+                continue
+            value = value[0] if isinstance(value, list) and len(value) == 1 else value
+            settings[flag] = value if isinstance(value, bool | int | float) else str(value)
     return settings
 
 

@@ -51,6 +51,7 @@ def test_both_programs_reach_the_same_parameters(corpus, tmp_path, monkeypatch):
     assert ours["optimizer_history"][-1]["num_updates"] == 3
     hydras, flags = (read_record(tmp_path / name) for name in ("save", "flags"))
     assert hydras.settings["encoder-layers"] == 2 and hydras.settings["max-update"] == 3
+    assert not {"common", "handlers"} & hydras.settings.keys()  # neither groups nor log files
     assert hydras.training.updates == 3 and flags.settings["lr"] == 0.01
     for name in ("architecture", "data", "seed"):
         assert getattr(hydras, name) == getattr(flags, name), name

@@ -1,0 +1,12 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+from dc_nmt_plugin.table import format_table
+
+
+def test_a_wide_table_continues_below_without_empty_lines():
+    rows = [("a", "s" * 70, "three words of a long text " * 3), ("b", "s", "short")]
+    above, below = format_table(("key", "signature", "text"), rows).split("\n\n")
+    assert [line[0] for line in above.split("\n")] == ["k", "-", "a", "b"]
+    assert len(below.split("\n")) > 4  # the long text has several lines
