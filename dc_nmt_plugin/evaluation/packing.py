@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 from ..checkpoints.names import CHECKPOINTS
 from ..errors import UsageError, UserError
-from ..files import replacing, write_lines
+from ..files import making, replacing, write_lines
 from ..runs.finding import Run, located
 from ..runs.record import CURVE, RECORD, Decoding, Record, TextFile, read_record, update_record
 from .systems import files_of
@@ -31,7 +32,7 @@ def pack(
 
     Args:
         folder: of the run
-        to: made where it is missing; an earlier pack of the same run is replaced
+        to: made where it is missing; files of an earlier pack of the same run are replaced
         model: its checkpoint and the folder of its dictionaries; None: pack no model
         codes: BPE codes that are not in the run's own place
 
@@ -39,7 +40,8 @@ def pack(
         UserError: `to` has something else, or a text or dictionary is missing
     """
     record = read_record(folder)
-    if to.exists() and (to.is_file() or any(to.iterdir())):
+    exists = to.is_file() or (to.is_dir() and any(to.iterdir()))
+    if exists:
         known = read_record(to) if (to / RECORD).is_file() else None
         if known is None or known.written_in or known.settings != record.settings:
             raise UsageError(f"--run {to}: has something else; name another folder")
@@ -48,32 +50,32 @@ def pack(
     texts = [load_texts(files_of(run)) for run in runs]
     if model and not any(model[1].glob("dict.*.txt")):
         raise UserError(f"{folder}: its dictionaries are not there: {model[1]}")
-    decodings = []
-    to.mkdir(parents=True, exist_ok=True)
-    for run, text in zip(runs, texts, strict=True):
-        # tokenised as it was translated: what is tokenised again need not be the same
-        side = text.raw if run.decoding.kind == "raw" else text.tokenized or text.raw
-        name = f"-{run.decoding.way}" if run.decoding.way else ""
-        path = to / f"hypotheses{name}.{record.data.target}"
-        write_lines(path, side.hypotheses)
-        decodings.append(_portable_decoding(run, to, path.name))
-    has_curve = (folder / CURVE).is_file()
-    if has_curve:
-        shutil.copyfile(folder / CURVE, to / CURVE)
-    data = record.data.folder
-    if data:
-        data = DATA if model else _portable(folder / RECORD, record, data, to)
-    if model:
-        _write_model(*model, codes, to)
-    packed = replace(
-        record,
-        data=replace(record.data, folder=data),
-        training=replace(record.training, log=CURVE if has_curve else None),
-        checkpoints=(),
-        decodings=tuple(decodings),
-        written_in=None,
-    )
-    update_record(to / RECORD, lambda _: packed)
+    with nullcontext(to) if exists else making(to) as part:
+        decodings = []
+        for run, text in zip(runs, texts, strict=True):
+            # tokenised as it was translated: what is tokenised again need not be the same
+            side = text.raw if run.decoding.kind == "raw" else text.tokenized or text.raw
+            name = f"-{run.decoding.way}" if run.decoding.way else ""
+            path = part / f"hypotheses{name}.{record.data.target}"
+            write_lines(path, side.hypotheses)
+            decodings.append(_portable_decoding(run, to, path.name))
+        has_curve = (folder / CURVE).is_file()
+        if has_curve:
+            shutil.copyfile(folder / CURVE, part / CURVE)
+        data = record.data.folder
+        if data:
+            data = DATA if model else _portable(folder / RECORD, record, data, to)
+        if model:
+            _write_model(*model, codes, part)
+        packed = replace(
+            record,
+            data=replace(record.data, folder=data),
+            training=replace(record.training, log=CURVE if has_curve else None),
+            checkpoints=(),
+            decodings=tuple(decodings),
+            written_in=None,
+        )
+        update_record(part / RECORD, lambda _: packed)
 
 
 def _portable_decoding(run: Run, to: Path, hypotheses: str) -> Decoding:

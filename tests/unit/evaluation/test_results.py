@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
+import os
 import shutil
 import statistics
 from dataclasses import replace
@@ -279,8 +281,16 @@ def test_a_packed_model_has_its_segmentation(task, tmp_path):
     assert read_record(kept).data.folder == "data/bin"
 
 
-def test_no_pack_replaces_something_else(task, tmp_path):
+def full_disk(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_no_pack_replaces_something_else(task, tmp_path, monkeypatch):
     other, to = finished(task.parent / "other", "a-dc"), tmp_path / "kept"
+    with monkeypatch.context() as patched, pytest.raises(UserError, match="No space left"):
+        patched.setattr("dc_nmt_plugin.evaluation.packing.update_record", full_disk)
+        export(other, "--no-model", "--run", to)
+    assert not to.exists()  # the same command works
     for place in (other, task):
         with pytest.raises(UserError, match="has something else"):
             export(other, "--no-model", "--run", place)
