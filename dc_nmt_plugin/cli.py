@@ -129,6 +129,8 @@ def _sentence(error: Exception) -> str | None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         module = error.name.partition(".")[0]
+        if module == "fairseq":  # which of its packages loads depends on Python
+            return "fairseq is not installed: dc-nmt doctor prints the command that installs it"
         package = "'dc_nmt_plugin[ctranslate2]'" if module == "ctranslate2" else module
         return f"{module} is not installed: pip install {package}"
     return refusal(error)

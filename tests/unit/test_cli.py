@@ -140,6 +140,7 @@ def test_options_and_arguments_come_in_any_order():
         (FileNotFoundError(2, "No such file", "text"), 1, "error: text: No such file\n"),
         (OSError(28, "No space left on device"), 1, "No space left on device: make room"),
         (ModuleNotFoundError(name="ctranslate2.x"), 1, "ctranslate2 is not installed: pip install"),
+        (ModuleNotFoundError(name="fairseq.data"), 1, "fairseq is not installed: dc-nmt doctor"),
     ],
 )
 def test_a_known_failure_has_one_sentence(error, status, printed, capsys, monkeypatch):
