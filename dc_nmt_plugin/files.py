@@ -33,8 +33,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def no_space(error: BaseException | str) -> str | None:
     """Returns why the disk cannot be written, if an exception or output means that, else None."""
-    # torch's writer keeps the system's reason for itself
-    if isinstance(error, RuntimeError) and "inline_container.cc" in str(error):
+    # torch's writer keeps the system's reason for itself, in two ways
+    if isinstance(error, RuntimeError) and re.search("inline_container.cc|iostream", str(error)):
         return os.strerror(errno.ENOSPC)
     return next((reason for reason in map(os.strerror, FULL) if reason in str(error)), None)
 
