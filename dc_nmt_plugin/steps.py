@@ -30,7 +30,7 @@ LAST_WORDS = 15  # lines of a failed command's log that are shown
 # -- stamps ------------------------------------------------------------------------------------
 
 
-def digest(words: Iterable[object]) -> str:
+def stamp_of(words: Iterable[object]) -> str:
     """Returns a short stamp of settings."""
     text = "".join(f"{word}\n" for word in words)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from ..errors import UserError
 from ..files import write_parallel, writing
-from ..steps import Command, Step, digest
+from ..steps import Command, Step, stamp_of
 from ..text.checks import refuse, report, scan_groups
 from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
@@ -65,7 +65,7 @@ class Corpora:
         step = Step(
             part.name,
             self.folder / part.name,
-            lambda: digest([self.limit, *self.recipe.text_words()]),
+            lambda: stamp_of([self.limit, *self.recipe.text_words()]),
             lambda to: [Command([], call=lambda _: self._make(part, to))],
         )
         if step.is_done():

@@ -16,7 +16,7 @@ from .. import machine
 from ..errors import UsageError, UserError
 from ..files import check_space, load_json
 from ..flags import flag_value, replaced
-from ..steps import Command, ShellWord, Step, digest, read_stamp, running, write_stamp
+from ..steps import Command, ShellWord, Step, read_stamp, running, stamp_of, write_stamp
 from .recipe import Recipe, load
 from .settings import RunSettings, for_sample, settings_of, with_updates
 
@@ -203,7 +203,7 @@ def training_step(
     return TrainingStep(
         f"{run.arch}: train {updates} updates",
         run.folder,
-        lambda: digest([read_stamp(run.binarised / ".stamp"), *fixed, *identity]),
+        lambda: stamp_of([read_stamp(run.binarised / ".stamp"), *fixed, *identity]),
         lambda _: [Command(command, log=run.folder / LOG)],
         run=run,
         command=command,

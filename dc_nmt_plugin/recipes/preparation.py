@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import UserError, check_choices
 from ..files import sha256, write_json, write_parallel
 from ..machine import usable_cpus
-from ..steps import Command, ShellWord, Step, digest
+from ..steps import Command, ShellWord, Step, stamp_of
 from ..text.lines import check_same_count, remove_bpe
 from ..text.preparation import fits
 from .plan import LENGTHS
@@ -72,7 +72,7 @@ def _text_stamp(recipe: Recipe, options: TextOptions, corpora: Path) -> str:
     if any(part.optional for part in recipe.task.parts.values()):
         sources = Sources(recipe, options.raw, options.downloads)
         words += optional_parts(recipe, sources, corpora, options.sample)
-    return digest(words)
+    return stamp_of(words)
 
 
 def _text_command(recipe: Recipe, options: TextOptions, work: Path, to: Path) -> Command:
@@ -134,7 +134,7 @@ class Preparation:
 
     @cached_property
     def _text_digest(self) -> str:
-        return digest(map(sha256, self._texts(self.work / "raw")))
+        return stamp_of(map(sha256, self._texts(self.work / "raw")))
 
     def _stamp(self, segmentation: Segmentation) -> str:
         """Returns the stamp of the text and its segmentation; its words must never change."""
@@ -144,7 +144,7 @@ class Preparation:
         limit = f"{segmentation.max_tokens} {segmentation.ratio:g}"
         limit += f" {segmentation.max_words}" if segmentation.max_words else ""
         words += "" if limit == "0 0" else f" {limit}"
-        return digest([self._text_digest, *self.recipe.pair, self.recipe.task.text.stamp, words])
+        return stamp_of([self._text_digest, *self.recipe.pair, self.recipe.task.text.stamp, words])
 
     def _segmenting(self, segmentation: Segmentation) -> Step:
         def commands(to: Path) -> Iterator[Command]:

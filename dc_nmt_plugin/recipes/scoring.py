@@ -12,7 +12,7 @@ from ..flags import typed_flags
 from ..machine import used_device
 from ..runs.finding import is_its_text, path_from
 from ..runs.record import Decoding, Record, read_record, update_record, with_decoding
-from ..steps import Command, Step, digest, read_stamp
+from ..steps import Command, Step, read_stamp, stamp_of
 from .plan import PLUGIN, Experiment
 
 
@@ -20,12 +20,12 @@ def evaluation(run: Experiment) -> Iterator[Step]:
     """Yields the steps that average, translate and score."""
 
     def stamp() -> str:
-        return digest([_trained_stamp(run), run.average, *run.decode])
+        return stamp_of([_trained_stamp(run), run.average, *run.decode])
 
     yield Step(
         f"{run.arch}: average the last {run.average} checkpoints",
         run.folder / run.averaged,
-        lambda: digest([_trained_stamp(run), run.average]),
+        lambda: stamp_of([_trained_stamp(run), run.average]),
         lambda to: _average(run, to),
     )
     what = "the test set" if run.split == "test" else run.split
@@ -39,7 +39,7 @@ def evaluation(run: Experiment) -> Iterator[Step]:
     yield Scoring(
         f"{run.arch}: score",
         run.folder,
-        lambda: f"{stamp()}-{digest(run.score)}",
+        lambda: f"{stamp()}-{stamp_of(run.score)}",
         lambda _: _score(run),
         run=run,
     )
@@ -59,7 +59,7 @@ def _trained_stamp(run: Experiment) -> str:
         )
     if run.is_trained():
         return stamp
-    return f"{stamp}-{digest(sorted(run.checkpoints.glob('*')))}"
+    return f"{stamp}-{stamp_of(sorted(run.checkpoints.glob('*')))}"
 
 
 def _average(run: Experiment, to: Path) -> list[Command]:

@@ -15,7 +15,7 @@ from dc_nmt_plugin.recipes.plan import Experiment, training_step
 from dc_nmt_plugin.recipes.preparation import Preparation
 from dc_nmt_plugin.recipes.recipe import SPLITS, Segmentation
 from dc_nmt_plugin.recipes.scoring import evaluation
-from dc_nmt_plugin.steps import digest
+from dc_nmt_plugin.steps import stamp_of
 from dc_nmt_plugin.text import TextSettings
 
 TEXTS = [f"{split}.{language}" for split in ("train", "valid", "test") for language in ("en", "de")]
@@ -35,8 +35,8 @@ def test_prepared_text(tmp_path):
     )
     text = Preparation(recipe, tmp_path, None, [segmentation], 2)
     cut = "7 codes-apart dictionaries-apart 50 1.5"
-    expected = digest(
-        [digest(sha256(raw / name) for name in TEXTS), "en", "de", "moses lower", cut]
+    expected = stamp_of(
+        [stamp_of(sha256(raw / name) for name in TEXTS), "en", "de", "moses lower", cut]
     )
     steps = list(text.steps())[1:]
     assert [step.stamp() for step in steps] == [expected] * 2
