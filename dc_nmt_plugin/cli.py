@@ -26,7 +26,7 @@ GROUPS = {
         "translate": "translate lines with a trained run",
     },
     "published tasks, for example: dc-nmt run multi30k_en_de transformer_dc": {
-        "recipe": "list published tasks and their numbers",
+        "recipe": "list published tasks",
         "prepare": "prepare the text of a task for fairseq",
         "train": "train an architecture with its paper's settings",
         "evaluate": "translate and score with a trained run, as its paper did",

@@ -1,4 +1,4 @@
-"""``dc-nmt recipe``: lists published tasks, and the numbers of one."""
+"""``dc-nmt recipe``: lists published tasks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,6 @@ def main(argv: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listing = commands.add_parser("list", help="list every task")
     listing.set_defaults(run=_list)
-    published = commands.add_parser(
-        "published", help="print the published numbers of a task as Markdown"
-    )
-    published.add_argument("task")
-    published.set_defaults(run=_published)
     text = commands.add_parser(
         "text", help="download, verify, tokenise and split the text of a task"
     )
@@ -51,15 +46,6 @@ def _list(_: argparse.Namespace) -> None:
         (name, Recipe(path, direction).task.title) for name, (path, direction) in tasks().items()
     ]
     print(format_table(("task", "what"), rows))
-
-
-def _published(args: argparse.Namespace) -> None:
-    from ..papers.published import published_tables
-    from ..recipes.recipe import load
-
-    recipe = load(args.task)
-    tables = published_tables([recipe.name_in(direction) for direction in recipe.directions])
-    print(tables or "no paper of this project has this task")
 
 
 def _text(args: argparse.Namespace) -> None:

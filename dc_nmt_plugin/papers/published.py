@@ -1,8 +1,8 @@
-"""The published numbers of a task, and the number that stands beside a run."""
+"""The published number that stands beside a run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -148,37 +148,3 @@ def _shown(value: Any) -> str:
     if value is None:
         return "not given"
     return str(value) or "given"  # a switch has no value
-
-
-def published_tables(tasks: Sequence[str]) -> str:
-    """Returns Markdown tables of the published scores of this package's architectures.
-
-    A row has all places that print a score of one model, trained and decoded in one way, and
-    several scores where they disagree.
-
-    Args:
-        tasks: a table for each, such as ``iwslt14_es_en``; a task without scores has none
-    """
-    from ..table import markdown_table
-
-    header = ("`--arch` and flags", "settings", "score", "by", "where")
-    blocks = []
-    for task in tasks:
-        entries_of: dict[tuple[str, str, str], list[Entry]] = {}
-        for entry in (entry for document in read_documents() for entry in document.entries):
-            is_part = entry.of or entry.decoding or entry.other
-            if entry.task == task and entry.measure in SCORES and entry.value and not is_part:
-                model = " ".join([entry.arch, *as_flags(entry.flags)])
-                by = [entry.measure]
-                by += [entry.subset] if entry.subset != "test" else []
-                by += [entry.part] if entry.part != "main" else []
-                entries_of.setdefault((model, entry.training, ", ".join(by)), []).append(entry)
-        rows = []
-        for (model, settings, metric), entries in entries_of.items():
-            values = " or ".join(dict.fromkeys(str(entry.value) for entry in entries))
-            places = dict.fromkeys(f"{entry.document}, {entry.item}" for entry in entries)
-            rows.append((f"`{model}`", settings, values, f"`{metric}`", "; ".join(places)))
-        if rows:
-            title = f"`{task}`:\n\n" if len(tasks) > 1 else ""
-            blocks.append(title + markdown_table(header, rows))
-    return "\n\n".join(blocks)

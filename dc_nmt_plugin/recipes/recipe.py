@@ -200,7 +200,7 @@ class Recipe:
                 raise self.problem("directions", f"{known!r} is neither {pair} nor its reverse")
         self.direction = direction or self.directions[0]
         self.source, self.target = self.direction.split("-")
-        self.name = self.name_in(self.direction)
+        self.name = _name_in(self.folder, pair, self.direction)
         self.splits = (*SPLITS, *self.task.splits.tests)
         self._check_files()
 
@@ -212,10 +212,6 @@ class Recipe:
                     raise self.problem(
                         f"parts.{name}.files.{language}", f"{value!r} is not FILE or FILE MEMBER"
                     )
-
-    def name_in(self, direction: str) -> str:
-        """Returns its name in a direction: ``iwslt14_es_en`` in en-es is ``iwslt14_en_es``."""
-        return _name_in(self.folder, self.task.pair, direction)
 
     def problem(self, key: str, sentence: str) -> UserError:
         """Returns an error about the value of a key."""
@@ -318,6 +314,7 @@ def written(content: Any) -> dict[str, str]:
 
 
 def _name_in(folder: str, pair: str, direction: str) -> str:
+    """Returns a task's name in a direction: ``iwslt14_es_en`` in en-es is ``iwslt14_en_es``."""
     return folder.replace("_" + pair.replace("-", "_"), "_" + direction.replace("-", "_"), 1)
 
 
