@@ -18,7 +18,7 @@ from typing import IO
 from tqdm import tqdm
 
 from ..errors import UsageError, UserError
-from ..files import digest, replacing, sha256, write_text
+from ..files import check_space, digest, replacing, sha256, write_text
 from .recipe import Recipe, SourceFile
 
 Say = Callable[[str], None]
@@ -158,6 +158,7 @@ class Sources:
                     _download(url, part, self.say)
                     self._verify(file, part)
             except (OSError, http.client.HTTPException, ValueError) as error:
+                check_space(target, error)  # another address has no more room
                 reasons.append(f"  {url}: {error}")
                 continue
             return target
