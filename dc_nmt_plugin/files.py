@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, is_dataclass
@@ -24,7 +23,7 @@ from .errors import UsageError, UserError, choice_problem
 
 T = TypeVar("T")
 # may be redirected to a file, which must not be replaced
-_OPEN = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/[^/]+/fd/\d+")
+_OPEN = ("/dev/std", "/dev/fd/", "/proc/")
 TAKEN = "exists already; take another name, or remove it"
 MAKE_ROOM = "make room, then give the same command again"
 # a full disk, a reached quota, a limit on the size of files
@@ -74,22 +73,15 @@ def locked(path: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yields a temporary name beside ``path``; renames it to ``path`` if the block succeeds.
 
-    A link stays a link, and its target is replaced. An existing file keeps its permissions. A pipe,
-    a device or an open file of this process (/dev/stdout) is written directly.
+    A link stays a link, and its target is replaced. An existing file keeps its permissions.
 
     Raises:
-        UserError: the folder cannot be created or written, or its disk is full.
+        UserError: `path` is a folder, a pipe or a device; the folder cannot be created or written,
+            or its disk is full
     """
     target = Path(path)
-    if target.is_dir():
-        raise UserError(f"cannot write {target}: it is a folder")
-    if (target.exists() and not target.is_file()) or _OPEN.fullmatch(os.path.abspath(target)):
-        with tempfile.TemporaryDirectory() as folder:
-            temporary = Path(folder, "new")
-            yield temporary
-            with open(temporary, "rb") as source, open(target, "ab") as out:
-                shutil.copyfileobj(source, out)
-        return
+    if (target.exists() and not target.is_file()) or os.path.abspath(path).startswith(_OPEN):
+        raise UserError(f"cannot write {path}: it is a folder, a pipe or a device")
     target = Path(os.path.realpath(target))
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:

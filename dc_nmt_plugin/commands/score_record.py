@@ -58,7 +58,7 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
             raise UsageError(f"--detokenized {args.detokenized}: is a file that is read")
         write_lines(args.detokenized, texts.raw.hypotheses)
     decoding, before = _decoding(args, files, generated), None
-    if args.out is not None and args.out.is_file() and args.out.stat().st_size:
+    if args.out is not None and args.out.is_file():
         before = read_record(args.out)
     known = before and before.decoding(decoding.way)
     if known and generated and is_same_search(known.search, generated.search):

@@ -18,7 +18,6 @@ SCHEMA = 1
 RECORD = "run.json"
 CURVE = "curve.log"  # learning curve, beside the record
 CHECKPOINTS = "checkpoints"  # folder for --save-dir inside the folder of a run
-MAIN = "main"  # decoder of a model that has only one
 
 # of hypotheses: output of fairseq-generate, raw text, or tokenised text without BPE
 Kind = Literal["generated", "raw", "tokenized"]
@@ -75,19 +74,6 @@ class Decoding:
         """Returns subset and name; "" for the recipe's decoding of the test set."""
         subset = "" if self.subset == "test" else self.subset
         return ".".join(filter(None, (subset, self.name)))
-
-    @property
-    def decoder(self) -> str | None:
-        """Returns a decoder other than the main one as trained, for a label; else None."""
-        decoder = str(self.search.get("decode-with", MAIN))
-        parts = [] if decoder == MAIN else [decoder]
-        if self.search.get("no-aux-fusion"):
-            parts.append("without fusion")
-        if self.search.get("int8"):
-            parts.append("in 8 bits")
-        if self.search.get("bf16"):
-            parts.append("in bfloat16")
-        return " ".join(parts) or None
 
     def score(self, *metrics: str) -> Score | None:
         """Returns the score by the first of these metrics that the translation has."""
@@ -211,9 +197,7 @@ def update_record(path: Path, change: Callable[[Record | None], Record]) -> Reco
     folder = path.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):  # by one process at a time
-        # an empty file may be standard output
-        old = read_record(path) if path.is_file() and path.stat().st_size else None
-        record = change(old)
+        record = change(read_record(path) if path.is_file() else None)
         write_json(path, asdict(record))
     return record
 
