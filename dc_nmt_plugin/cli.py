@@ -6,14 +6,13 @@ import importlib
 import io
 import logging
 import os
-import select
 import signal
 import sys
 import warnings
 from collections.abc import Sequence
 
 from . import __version__
-from .errors import UsageError, check_choices, debugging, refusal
+from .errors import UsageError, UserError, check_choices
 from .files import MAKE_ROOM, no_space
 
 # title with an example → command → description; each has main(argv) in a file of its name in
@@ -51,8 +50,7 @@ GROUPS = {
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 FOOT = """\
 dc-nmt COMMAND --help lists the options of a command, dc-nmt doctor the versions.
-Exit status: 0 success, 1 failure, 2 wrong command line, 130 interrupt.
-DC_NMT_DEBUG=1 in the environment adds the traceback of a failure."""
+Exit status: 0 success, 1 failure, 2 wrong command line, 130 interrupt."""
 
 
 def usage() -> str:
@@ -79,8 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     name, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
     program = f"dc-nmt {name}" if name in COMMANDS else "dc-nmt"
     logging.disable(logging.INFO)  # fairseq announces what it lacks for speech
-    if not debugging():
-        warnings.simplefilter("ignore")  # of Hydra and torch, about how fairseq calls them
+    warnings.simplefilter("ignore")  # of Hydra and torch, about how fairseq calls them
     # a request to end also ends the programs that this process started
     on_request = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -88,17 +85,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(end="", flush=True)  # fails here, if it fails, and not after the last word
         return status
     except KeyboardInterrupt:
-        if debugging():
-            raise
         print(f"\n{program}: stopped; recipes continue where they stopped", file=sys.stderr)
         return 128 + signal.SIGINT
     except Exception as error:
-        has_no_reader = isinstance(error, BrokenPipeError) and _has_no_reader()
         _drop_output()
-        if has_no_reader:
+        if isinstance(error, BrokenPipeError):
             return 128 + signal.SIGPIPE  # of head or less, which have read enough
         sentence = _sentence(error)
-        if sentence is None or debugging():
+        if sentence is None:
             raise
         print(f"{program}: error: {sentence}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
@@ -131,16 +125,8 @@ def _sentence(error: Exception) -> str | None:
         module = error.name.partition(".")[0]
         if module == "fairseq":  # which of its packages loads depends on Python
             return "fairseq is not installed: dc-nmt doctor prints the command that installs it"
-        package = "'dc_nmt_plugin[ctranslate2]'" if module == "ctranslate2" else module
-        return f"{module} is not installed: pip install {package}"
-    return refusal(error)
-
-
-def _has_no_reader() -> bool:
-    """Returns True when standard output is a pipe whose reader (head, less) has ended."""
-    output = select.poll()
-    output.register(sys.stdout.fileno(), 0)  # poll reports errors without a mask
-    return bool(output.poll(0))
+        return f"{module} is not installed: pip install {module}"
+    return str(error) if isinstance(error, UserError) else None
 
 
 def _drop_output() -> None:

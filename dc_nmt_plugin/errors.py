@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
-import re
 import sys
 from collections.abc import Iterable
 from types import TracebackType
@@ -64,22 +62,6 @@ def check_choices(
             raise UsageError(problem)
 
 
-def debugging() -> bool:
-    """Returns True if ``DC_NMT_DEBUG`` asks for the traceback of every failure."""
-    return os.environ.get("DC_NMT_DEBUG", "0") not in ("", "0")
-
-
-def refusal(error: BaseException) -> str | None:
-    """Returns the message of a :class:`UserError`; None for any other failure."""
-    if isinstance(error, UserError):
-        return str(error)
-    # torch hands over only the traceback's text of a process that it spawned
-    if type(error).__name__ != "ProcessRaisedException":
-        return None
-    found = re.search(rf"^{__package__}\.[\w.]+: (.*)", str(error), re.M | re.S)
-    return found[1].rstrip() if found else None
-
-
 def install_excepthook() -> None:
     """Ends a program of fairseq with one sentence on a :class:`UserError`, without a traceback."""
     previous = sys.excepthook
@@ -87,10 +69,9 @@ def install_excepthook() -> None:
     def hook(
         kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
-        sentence = refusal(error)
-        if sentence is None or debugging():
+        if isinstance(error, UserError):
+            print(f"error: {error}", file=sys.stderr)
+        else:
             previous(kind, error, traceback)
-        if sentence is not None:
-            print(f"error: {sentence}", file=sys.stderr)
 
     sys.excepthook = hook

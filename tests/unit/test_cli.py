@@ -153,11 +153,10 @@ def test_a_known_failure_has_one_sentence(error, status, printed, capsys, monkey
     assert printed in errors and errors.strip().count("\n") == 0
 
 
-@pytest.mark.parametrize("error", [BrokenPipeError(32, "of a tokenizer"), KeyError("--colour")])
-def test_an_unknown_failure_keeps_its_traceback(error, monkeypatch):
+def test_an_unknown_failure_keeps_its_traceback(monkeypatch):
     def failing(argv):
-        raise error
+        raise KeyError("--colour")
 
     monkeypatch.setattr(DOCTOR, failing)
-    with pytest.raises(type(error)):
+    with pytest.raises(KeyError):
         cli.main(["doctor"])
