@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .errors import UsageError
-
 
 def flag_name(setting: str) -> str:
     """Returns the flag of a setting: ``encoder_layers`` → ``--encoder-layers``."""
@@ -50,28 +48,19 @@ def flag_value(command: Sequence[str], flag: str) -> str | None:
     return given_flags(command).get(flag)
 
 
-def whole_number(command: Sequence[str], flag: str) -> int | None:
-    """Returns :func:`flag_value` as a whole number.
-
-    Raises:
-        UsageError: the value is not a whole number
-    """
-    text = flag_value(command, flag)
-    if text is not None and not re.fullmatch(r"[+-]?\d+", text):
-        raise UsageError(f"{flag}: {text!r} is no whole number")
-    return None if text is None else int(text)
-
-
-def tokens_of(command: Sequence[str]) -> int | None:
-    """Returns the tokens of one update of a ``fairseq-train`` command, of all processes.
+def tokens_of(settings: Mapping[str, Any]) -> int | None:
+    """Returns the tokens of one update of ``fairseq-train``, of all processes.
 
     None without ``--max-tokens``, or with several values of ``--update-freq``.
+
+    Args:
+        settings: of :func:`typed_flags`
     """
-    text, frequency = flag_value(command, "--max-tokens"), flag_value(command, "--update-freq")
-    if text is None or not (frequency or "1").isdecimal():
+    factors = [settings.get("max-tokens"), settings.get("update-freq", 1)]
+    factors.append(settings.get("distributed-world-size", 1))
+    if not all(isinstance(factor, int | float) for factor in factors):
         return None
-    processes = whole_number(command, "--distributed-world-size") or 1
-    return int(float(text)) * processes * int(frequency or "1")
+    return int(math.prod(factors))
 
 
 def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:

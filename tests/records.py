@@ -43,7 +43,7 @@ def write_run(folder: Path, arch: str = "transformer_dc", flags: str = "", **fac
     words = shlex.split(f"--arch {arch} {flags}")
     seed = re.search(r"-s(\d+)$", folder.name)
     training = {
-        "updates": 2000, "tokens": tokens_of(words), "parameters": 1_000_000,
+        "updates": 2000, "tokens": tokens_of(typed_flags(words)), "parameters": 1_000_000,
         "tokens_per_second": 1000.0, "seconds": 5.0, "log": "train.log",
     }  # fmt: skip
     known: dict[str, Any] = {

@@ -121,7 +121,7 @@ def differing_settings(
     else:
         training.pop("--max-tokens", None)
         expected = {**training, **model}
-        tokens = tokens_of(as_flags(settings)) or 0
+        tokens = tokens_of(settings) or 0
         if abs(tokens - recipe.tokens) > _TOKENS_TOLERANCE * recipe.tokens:
             pairs.append(("tokens of an update", tokens, recipe.tokens))
     for flag in dict.fromkeys([*expected, *run]):

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import UsageError, UserError, check_choices, choice_problem
 from ..files import read_yaml
-from ..flags import replaced, whole_number
+from ..flags import flag_value, replaced
 from ..models.presets import STOCK, Architecture, Family, architectures
 from .recipe import Papers, Recipe, SettingsEntry
 
@@ -200,7 +200,7 @@ def with_updates(settings: RunSettings, updates: int, warmup: str | None) -> Run
     flags = settings.flags
     if warmup is not None:
         flags = replaced(flags, "--warmup-updates", warmup)
-    rising = whole_number(flags, "--warmup-updates") or 0
+    rising = int(flag_value(flags, "--warmup-updates") or 0)
     if rising >= updates:
         shorter = max(1, rising * updates // settings.updates)
         if warmup is not None or shorter >= updates:

@@ -88,6 +88,7 @@ def test_parameters_do_not_depend_on_training():
 
 
 def test_tokens_are_those_of_all_processes():
-    words = ["--max-tokens", "4096", "--update-freq", "2", "--distributed-world-size", "4"]
-    assert tokens_of(words) == 32768
-    assert tokens_of(words[2:]) is None and tokens_of(["--max-tokens", "10"]) == 10
+    settings = {"max-tokens": 4096, "update-freq": 2, "distributed-world-size": 4}
+    assert tokens_of(settings) == 32768 and tokens_of({"max-tokens": 10}) == 10
+    assert tokens_of({"update-freq": 2}) is None
+    assert tokens_of({**settings, "update-freq": "4,2"}) is None
