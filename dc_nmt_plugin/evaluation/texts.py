@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import UserError, check_choices
 from ..runs.record import Kind, Score
-from ..text.checks import form_of, refuse, scan_lines, tokenized_sign, untokenized_sign
+from ..text.checks import form_of, looks_raw, refuse, scan_lines, tokenized_sign
 from ..text.languages import is_spaceless
 from ..text.lines import read_lines
 from ..text.tokenizers import MOSES, TOKENIZERS, detokenize, tokenize
@@ -142,8 +142,8 @@ def load_texts(files: TextFiles) -> Texts:
                 f"({sign[2]}): scores of detokenised text are wrong if they are; "
                 "see --tokenizer, and --tokenized for plain text"
             )
-    if tokenized_reference and not as_it_is and (text := untokenized_sign(tokenized_reference)):
-        warnings.append(f"{files.tokenized_reference}: does not look tokenised ({text})")
+    if tokenized_reference and not as_it_is and looks_raw(tokenized_reference):
+        warnings.append(f"{files.tokenized_reference}: does not look tokenised")
     either = tokenized or raw
     sides = (files.hypotheses, either.hypotheses, either.references)
     warnings += _case_warnings(*sides, files.target_lang)

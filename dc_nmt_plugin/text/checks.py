@@ -143,11 +143,10 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
     counts: dict[str, tuple[int, int, str]] = {}  # kind → lines, first line, example
     returns = composed = 0
     for number, line in enumerate(chain(head, rest), start=1):
-        visible = is_visible(line)
-        texts.append(hash(bare(line)) if visible else NOTHING)
+        texts.append(hash(bare(line)) if is_visible(line) else NOTHING)
         composed += is_composed(line)
         returns += line.count("\r")
-        for kind, example in _problems(line) if visible else [_nothing(line)]:
+        for kind, example in _problems(line):
             before, first, first_example = counts.get(kind, (0, number, example))
             counts[kind] = (before + 1, first, first_example)
     if returns > len(texts):
@@ -162,12 +161,11 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
     return Scan(str(name), len(texts), np.array(texts, np.int64), findings, composed)
 
 
-def _nothing(line: str) -> tuple[str, str]:
-    return ("unseen", character(line.strip()[0])) if line.strip() else ("blank", "")
-
-
 def _problems(line: str) -> Iterator[tuple[str, str]]:
     """Yields the kind and an example of each problem of a line."""
+    if not is_visible(line):
+        yield ("unseen", character(line.strip()[0])) if line.strip() else ("blank", "")
+        return
     if is_decomposed(line):
         yield "form", next(filter(is_decomposed, regex.findall(r"\X", line)), "")
     for name, kind in KINDS.items():
@@ -204,18 +202,13 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
                     f"{first.name} has {first.lines} lines but {other.name} has {other.lines}: "
                     "line n of one must translate line n of the other"
                 )
-    every = [finding for group in scans for side in group for finding in side.findings]
-    findings = [finding for finding in every if finding.kind != "form"]
-    return scans, findings + mixed_forms(scans)
-
-
-def mixed_forms(groups: Sequence[Sequence[Scan]]) -> list[Finding]:
-    """Returns the files in Unicode's form NFD of a language that has text in NFC too."""
-    found = []
-    for scans in zip(*groups, strict=True):
-        if any(scan.composed * RARE > scan.lines for scan in scans):
-            found += [each for scan in scans for each in scan.findings if each.kind == "form"]
-    return found
+    # text in Unicode's form NFD is a problem only where its language has text in NFC too
+    mixed = [any(s.composed * RARE > s.lines for s in side) for side in zip(*scans, strict=True)]
+    findings = []
+    for group in scans:
+        for scan, is_mixed in zip(group, mixed, strict=True):
+            findings += [f for f in scan.findings if is_mixed or f.kind != "form"]
+    return scans, findings
 
 
 def shared_lines(sets: Sequence[Sequence[Scan]]) -> list[str]:
@@ -280,26 +273,21 @@ def tokenized_sign(lines: Sequence[str]) -> tuple[int, int, str] | None:
     if len(marked) * RARE > len(lines):
         mark = _MOSES_MARK.findall(lines[marked[0] - 1])[0].strip()
         return len(marked), marked[0], f"{mark!r} in line {marked[0]}"
-    free, stops = _free_stops(lines)
+    free = [number for number, line in enumerate(lines, start=1) if _FREE_STOP.search(line)]
+    stops = _with_stop(lines)
     if free and 2 * len(free) >= stops:
         text = f"{len(free)} of {stops} lines with free-standing punctuation, as line {free[0]}"
         return len(free), free[0], text
     return None
 
 
-def untokenized_sign(lines: Sequence[str]) -> str | None:
-    """Returns the evidence that lines are raw: most commas and full stops touch a word."""
-    free, stops = _free_stops(lines)
-    attached = stops - len(free)
-    if stops >= 10 and 2 * attached > stops:
-        return f"{attached} of {stops} lines with punctuation attached to words"
-    return None
+def looks_raw(lines: Sequence[str]) -> bool:
+    """Returns True if most commas and full stops, in at least ten lines, touch a word."""
+    return _with_stop(lines) >= 10 and tokenized_sign(lines) is None
 
 
-def _free_stops(lines: Sequence[str]) -> tuple[list[int], int]:
-    """Returns the lines with a free-standing comma or full stop, and the number with any."""
-    free = [number for number, line in enumerate(lines, start=1) if _FREE_STOP.search(line)]
-    return free, sum(1 for line in lines if _STOP.search(line))
+def _with_stop(lines: Sequence[str]) -> int:
+    return sum(1 for line in lines if _STOP.search(line))
 
 
 # -- single lines ----------------------------------------------------------------------------
@@ -321,8 +309,6 @@ def escape_symbols(line: str) -> str:
     >>> escape_symbols("x <pad> y <b>")
     'x &lt;pad&gt; y <b>'
     """
-    if "<" not in line:
-        return line
     return _SYMBOL.sub(lambda m: m[0].replace("<", "&lt;").replace(">", "&gt;"), line)
 
 

@@ -6,12 +6,10 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 
-from ..errors import UserError
 from ..machine import usable_cpus
 from . import TextSettings
 from .checks import escape_symbols
@@ -25,26 +23,19 @@ def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Ite
     """Yields tokens separated by single spaces, line by line, on several CPUs for long text."""
     work = partial(_tokenise_chunk, language, settings)
     rest = iter(lines)
-    yield from work(list(islice(rest, CHUNK)))
-    processes = usable_cpus()
-    # in blocks, because a queue must not hold a corpus of gigabytes
-    block = list(islice(rest, 4 * processes * CHUNK))
-    if not block:
+    chunks = iter(lambda: list(islice(rest, CHUNK)), [])
+    first = next(chunks, [])
+    yield from work(first)
+    if len(first) < CHUNK:
         return
+    processes = usable_cpus()
     # what this process has imported is there in a fork; Python 3.14 makes none by default
     kind = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
     with ProcessPoolExecutor(processes, kind, initializer=_obey) as pool:
-        try:
-            while block:
-                chunks = [block[n : n + CHUNK] for n in range(0, len(block), CHUNK)]
-                for tokenised in pool.map(work, chunks):
-                    yield from tokenised
-                block = list(islice(rest, 4 * processes * CHUNK))
-        except BrokenProcessPool as error:
-            raise UserError(
-                "a process that tokenised was killed, perhaps because memory ran out; run it again "
-                "with more memory, or on fewer processors (taskset -c 0)"
-            ) from error
+        # some at a time, because a queue must not hold a corpus of gigabytes
+        while some := list(islice(chunks, 4 * processes)):
+            for tokenised in pool.map(work, some):
+                yield from tokenised
 
 
 def _obey() -> None:
