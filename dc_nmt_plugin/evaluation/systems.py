@@ -142,7 +142,8 @@ def default_metric(baseline: System) -> Metric:
 
     Tokenised plain text without a tokenizer has multi-bleu alone.
     """
-    paper = baseline.run.decoding.paper_metric if baseline.run else None
+    scores = baseline.run.decoding.scores if baseline.run else ()
+    paper = next((score.metric for score in scores if score.paper), None)
     fallback = default_bleu(baseline.target_lang, baseline.texts.raw.references)
     if "tokenised" in baseline.texts.raw.origin and baseline.texts.tokenized:
         fallback = "zh-words" if baseline.target_lang == "zh" else "multi-bleu"

@@ -89,12 +89,12 @@ class Corpora:
     def raw(self, part: Part) -> Iterator[Pair]:
         """Yields the pairs of a corpus untokenised: as published, or detokenised."""
         pairs = self._pairs(part, "raw")
-        if not part.tokenised or self.settings.undone == "none":
+        if not part.tokenised or self.settings.scored_as == "none":
             yield from pairs
             return
         while chunk := list(islice(pairs, CHUNK)):
             sides = [
-                detokenize(side, self.settings.undone, language)
+                detokenize(side, self.settings.scored_as, language)
                 for side, language in zip(zip(*chunk, strict=True), self.recipe.pair, strict=True)
             ]
             yield from zip(*sides, strict=True)

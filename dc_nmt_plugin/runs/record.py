@@ -83,11 +83,6 @@ class Decoding:
                     return score
         return None
 
-    @property
-    def paper_metric(self) -> str | None:
-        """Returns the metric that is marked as the paper's."""
-        return next((score.metric for score in self.scores if score.paper), None)
-
 
 @dataclass(frozen=True)
 class Data:

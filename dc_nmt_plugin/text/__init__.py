@@ -32,14 +32,10 @@ class TextSettings:
     undo: Literal["", "moses", "split", "none"] = ""
 
     @property
-    def undone(self) -> str:
-        """Returns the tokeniser that ``dc-nmt score`` undoes."""
-        return self.undo or self.tokenizer
-
-    @property
     def scored_as(self) -> str:
-        """Returns the tokeniser's name for ``dc-nmt score --tokenizer``."""
-        return "moses-a" if self.undone == "moses" and self.hyphens else self.undone
+        """Returns the tokeniser's name for ``dc-nmt score --tokenizer``, which undoes it."""
+        undone = self.undo or self.tokenizer
+        return "moses-a" if undone == "moses" and self.hyphens else undone
 
     @property
     def stamp(self) -> str:

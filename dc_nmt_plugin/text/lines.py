@@ -22,7 +22,6 @@ GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 # side of a corpus, they shift every later pair.
 STRAY = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _STRAY = re.compile(f"[{STRAY}]")
-_SPACES = str.maketrans(dict.fromkeys(STRAY, " "))
 
 
 @contextmanager
@@ -99,8 +98,6 @@ def decoded(lines: Iterable[bytes], name: object, *, fix: bool = True) -> Iterat
         UserError: a line is not UTF-8
     """
     for number, raw in enumerate(lines, start=1):
-        if raw == b"\r":  # half of the end of the last line
-            continue
         try:
             text = raw.decode("utf-8-sig" if fix and number == 1 else "utf-8")
         except UnicodeDecodeError as error:
@@ -126,7 +123,7 @@ def read_log(path: str | os.PathLike[str]) -> list[str]:
 
 def with_plain_ends(line: str) -> str:
     """Returns a line with spaces for characters that only some tools take for a line end."""
-    return line.translate(_SPACES)
+    return _STRAY.sub(" ", line)
 
 
 def remove_bpe(line: str) -> str:

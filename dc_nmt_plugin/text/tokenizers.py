@@ -30,11 +30,6 @@ def split_line(line: str) -> str:
     return " ".join(_PIECE.findall(SPACE_MARK + SPACE_MARK.join(line.split())))
 
 
-def join_line(line: str) -> str:
-    """Reverses :func:`split_line`."""
-    return "".join(line.split()).replace(SPACE_MARK, " ").strip()
-
-
 def tokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
     """Tokenises raw lines; the arguments are those of :func:`detokenize`."""
     if tokenizer == "none":
@@ -62,7 +57,7 @@ def detokenize(
     if tokenizer == "none":
         return list(lines)
     if tokenizer == "split":
-        return [join_line(line) for line in lines]
+        return ["".join(line.split()).replace(SPACE_MARK, " ").strip() for line in lines]
     from sacremoses import MosesDetokenizer
 
     moses = MosesDetokenizer(lang=known_as(lang))
