@@ -74,10 +74,7 @@ class RunRow:
     against: Difference | None = None  # None for the baseline, and for too little text
     corrected_p: float | None = None  # by Holm for the number of systems; None if `differs`
     differs: str = ""  # what differs from the baseline's training, besides the model
-    published_score: float | None = None
-    published_metric: str | None = None
-    published_place: str | None = None
-    published_differs: str = ""
+    published: PublishedScore = PublishedScore()
     to_published: float | None = None  # the run's score by that metric minus the published one
 
 
@@ -285,10 +282,7 @@ def _row(
         compared_seeds=None if comparison.seeds is None else list(comparison.seeds),
         against=comparison.against,
         corrected_p=comparison.corrected_p,
-        published_score=published.score,
-        published_metric=published.metric,
-        published_place=published.place,
-        published_differs=published.differs,
+        published=published,
         to_published=gap,
     )
 

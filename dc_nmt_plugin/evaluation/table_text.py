@@ -138,13 +138,13 @@ def _cells(row: RunRow, table: RunTable, others: Sequence[str], mark: str) -> li
     baseline = table.rows[0]
     label = f"{row.label}, {row.seeds} seeds" if row.seeds > 1 else row.label
     deviation = "" if row.deviation is None else f" ± {row.deviation:.2f}"
-    other_metric = "" if _by(row, table.metric) else f" ({row.published_metric})"
+    other_metric = "" if _by(row, table.metric) else f" ({row.published.metric})"
     return [
         f"{mark}{label}{mark}",
         f"{row.score:.2f}{deviation}",
         *test_cells(row.difference, row.against, row.corrected_p, len(table.rows) > 2),
         *(number_cell(row.scores.get(name), ".2f") for name in others),
-        number_cell(row.published_score, "g") + other_metric,
+        number_cell(row.published.score, "g") + other_metric,
         number_cell(row.to_published, "+.2f"),
         f"{mark}{row.arch}{mark}" if row.arch else "",
         number_cell(row.parameters, ",d"),
@@ -155,7 +155,7 @@ def _cells(row: RunRow, table: RunTable, others: Sequence[str], mark: str) -> li
 
 
 def _by(row: RunRow, metric: str) -> bool:
-    return row.published_metric in (None, metric)
+    return row.published.metric in (None, metric)
 
 
 def _relative(value: float | None, one: float | None) -> str:
@@ -215,9 +215,9 @@ def _notes_on_published(table: RunTable) -> list[str]:
     notes = []
     if not all(_by(row, table.metric) for row in table.rows):
         notes.append("to published: score by the metric in brackets minus the published one")
-    places = dict.fromkeys(row.published_place for row in table.rows if row.published_place)
+    places = dict.fromkeys(row.published.place for row in table.rows if row.published.place)
     notes += [f"published: {place}" for place in places]
     for row in table.rows:
-        if row.published_differs:
-            notes.append(f"{row.label} differs from the published run: {row.published_differs}")
+        if row.published.differs:
+            notes.append(f"{row.label} differs from the published run: {row.published.differs}")
     return notes
