@@ -119,15 +119,6 @@ def valid_values(flag: Field[Any]) -> str:
     return next((shown for kind, shown in kinds.items() if kind in str(flag.type)), "Text")
 
 
-def _without_size(architecture: Architecture) -> str:
-    from ..recipes.settings import variants_of
-
-    family = architecture.family
-    endings = ["", *(f"_{size}" for size in family.sizes if size)]
-    names = (n for n in variants_of(family) if architecture.name in {f"{n}{e}" for e in endings})
-    return max(names, key=len)
-
-
 def training_command(architecture: Architecture, user_dir: str) -> tuple[str, str]:
     """Returns a command of fairseq-train, for a folder DATA, and where its settings are published.
 
@@ -144,7 +135,7 @@ def training_command(architecture: Architecture, user_dir: str) -> tuple[str, st
         flags.append(LANGUAGE_MODEL)
     else:
         recipe = load(TASK_OF.get(family.name, TASK))
-        published = settings_of(recipe, _without_size(architecture))
+        published = settings_of(recipe, name)
         frequency = max(1, round(published.tokens / published.max_tokens))
         flags.append(shlex.join(published.flags))
         flags.append(f"--max-tokens {published.max_tokens} --update-freq {frequency}")
