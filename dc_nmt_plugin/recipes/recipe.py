@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
@@ -318,28 +317,22 @@ def _name_in(folder: str, pair: str, direction: str) -> str:
     return folder.replace("_" + pair.replace("-", "_"), "_" + direction.replace("-", "_"), 1)
 
 
-def tasks(folder: Path | None = None) -> dict[str, tuple[Path, str]]:
-    """Returns (YAML file, direction) of every published direction of every task."""
-    folder = folder or TASKS
-    return dict(_tasks(folder, tuple(sorted(os.listdir(folder)))))
-
-
 @cache
-def _tasks(folder: Path, files: tuple[str, ...]) -> dict[str, tuple[Path, str]]:
-    found = {}
-    for path in (folder / name for name in files if name.endswith(".yaml")):
+def tasks() -> dict[str, tuple[Path, str]]:
+    """Returns (YAML file, direction) of every published direction of every task."""
+    known = {}
+    for path in sorted(TASKS.glob("*.yaml")):
         task = read_yaml(path, Task)
         for direction in task.directions or [task.pair]:
-            found[_name_in(path.stem, task.pair, direction)] = (path, direction)
-    return found
+            known[_name_in(path.stem, task.pair, direction)] = (path, direction)
+    return known
 
 
-def load(name: str, folder: Path | None = None) -> Recipe:
+def load(name: str) -> Recipe:
     """Returns the recipe of a task; swapped languages name the other published direction.
 
     Args:
         name: of the task, or a path that ends in it, or a folder that ``dc-nmt new`` made
-        folder: of recipes; default the package's
 
     Raises:
         UserError: no such task
@@ -349,13 +342,12 @@ def load(name: str, folder: Path | None = None) -> Recipe:
     if own.is_file():
         return _load(own, None, own.stat().st_mtime_ns)
     task = name.rstrip("/").rsplit("/", 1)[-1]
-    path, direction = (folder or TASKS) / f"{task}.yaml", None
+    path, direction = TASKS / f"{task}.yaml", None
     if not path.is_file():
-        known = tasks(folder)
-        problem = choice_problem("task", task, known)
+        problem = choice_problem("task", task, tasks())
         if problem:
             raise UsageError(f"{problem} Nor is it a folder with a {OWN}, as dc-nmt new makes it.")
-        path, direction = known[task]
+        path, direction = tasks()[task]
     return _load(path, direction, path.stat().st_mtime_ns)
 
 

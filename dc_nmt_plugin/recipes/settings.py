@@ -174,12 +174,9 @@ def _sized(entry: SettingsEntry, family: Family, arch: str, size: str | None) ->
     return (own[0] if own else ""), sized
 
 
-_split = cache(shlex.split)  # `dc-nmt paper list` plans hundreds of runs of few settings
-
-
 def _flags(text: str, place: str) -> tuple[str, ...]:
     try:
-        return tuple(_split(text))
+        return tuple(shlex.split(text))
     except ValueError as error:  # an unclosed quote
         raise UserError(f"{place}: {error} in {text!r}") from error
 

@@ -65,17 +65,6 @@ class Sources:
             return True
         return file.inside is not None and self.available(file.inside[0])
 
-    def checksums(self) -> dict[str, str]:
-        """Returns the checksum of every file used in this run, by name."""
-        result = {}
-        for name in self._verified:
-            checksum = self.recipe.task.files[name].checksum
-            if checksum is None:
-                record = self.downloads / f"{name}.sha256"
-                checksum = "sha256", record.read_text("utf-8").split()[0]
-            result[name] = ":".join(checksum)
-        return result
-
     def _here(self, file: SourceFile) -> Path | None:
         local = self.recipe.local(file)
         places = [local] if local else [folder / file.name for folder in self.folders]

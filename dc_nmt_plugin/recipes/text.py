@@ -89,7 +89,6 @@ def make_text(
     manifest = {
         "task": f"{recipe.name}-sample{sample}" if sample else recipe.name,
         "pairs": counts,
-        "files": sources.checksums(),
         "text": asdict(recipe.task.text),
     }
     write_json(to / "manifest.json", manifest)

@@ -16,7 +16,7 @@ from sacremoses import MosesTruecaser
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.plan import longest_pieces
 from dc_nmt_plugin.recipes.preparation import clean_pieces
-from dc_nmt_plugin.recipes.recipe import TASKS, Recipe, load
+from dc_nmt_plugin.recipes.recipe import TASKS, Recipe
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.text import make_text
 from dc_nmt_plugin.text import TextSettings
@@ -35,7 +35,7 @@ class Prepared:
             text = path.read_text(encoding="utf-8")
             assert change[0] in text
             path.write_text(text.replace(*change), encoding="utf-8")
-        self.folder, self.recipe = folder, load(name, recipes)
+        self.folder, self.recipe = folder, Recipe(recipes / f"{name}.yaml")
         self.counts = write_files(self.recipe, folder / "raw")
         self.lines: list[str] = []
 
@@ -77,7 +77,7 @@ def test_every_recipe_s_text(tmp_path, name):
     train = zip(*(prepared.text(f"tokenised/train.{la}") for la in recipe.pair), strict=True)
     assert all(fits(*pair, settings.max_tokens, settings.ratio) for pair in train)
     manifest = json.loads((tmp_path / "text/manifest.json").read_text())
-    assert manifest["pairs"] == counts and all("sha256:" in x for x in manifest["files"].values())
+    assert manifest["pairs"] == counts
 
 
 def test_what_is_done_is_not_repeated_and_needs_no_files(tmp_path):
