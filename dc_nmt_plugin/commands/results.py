@@ -124,5 +124,5 @@ def _published(run: Run, metric: str) -> PublishedScore:
             record.settings, decoding.search, decoding.subset,
         )  # fmt: skip
         if number:
-            return PublishedScore(float(number.value), name, number.place, number.differs)
+            return number
     return PublishedScore()

@@ -44,8 +44,8 @@ class PublishedScore:
 
     score: float | None = None
     metric: str | None = None
-    place: str | None = None  # where it is printed
-    differs: str = ""  # settings of the run that are not the paper's
+    place: str | None = None  # such as "thesis, Table 3.2", with other values printed elsewhere
+    differs: str = ""  # settings of the run that are not the paper's, in words
 
 
 # a run, and the table's metric → its published score

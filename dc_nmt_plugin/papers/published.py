@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
+from ..evaluation.run_table import PublishedScore
 from ..flags import as_flags, given_flags, tokens_of
 from .document import SCORES, Entry
 from .reader import read_documents
@@ -26,21 +25,6 @@ _NEUTRAL = {
 _SEARCH = ("--beam", "--lenpen", "--length-penalty")
 
 
-@dataclass(frozen=True)
-class Published:
-    """A published number, and the settings in which the run beside it differs.
-
-    Attributes:
-        value: as printed, with its decimals
-        place: such as ``thesis, Table 3.2``, with other printed values of the same number
-        differs: the settings that differ, in words; "" if none does
-    """
-
-    value: Decimal
-    place: str
-    differs: str
-
-
 def published_number(
     task: str,
     architecture: str,
@@ -48,7 +32,7 @@ def published_number(
     settings: Mapping[str, Any],
     search: Mapping[str, Any] | None = None,
     subset: str = "test",
-) -> Published | None:
+) -> PublishedScore | None:
     """Returns the number that the papers print for a run; None if they print none.
 
     The task, the architecture with its size, the decoder, masked layers, the test set and the
@@ -79,7 +63,8 @@ def published_number(
     assert nearest.value is not None
     places = [f"{e.document}, {e.item}" for e in same if e.value == nearest.value]
     places += [f"{e.item} has {e.value}" for e in same if e.value != nearest.value]
-    return Published(nearest.value, "; ".join(dict.fromkeys(places)), "; ".join(differing))
+    place = "; ".join(dict.fromkeys(places))
+    return PublishedScore(float(nearest.value), metric, place, "; ".join(differing))
 
 
 def _same_translation(entry: Entry, search: Mapping[str, Any], subset: str) -> bool:

@@ -57,7 +57,7 @@ def test_no_published_number_differs_from_its_recipe():
 )
 def test_the_number_of_the_nearest_settings_says_what_differs(arch, flags, value, differs):
     found = number("wmt14_en_de", arch, *flags)
-    assert (str(found.value), found.differs) == (value, differs)
+    assert (str(found.score), found.differs) == (value, differs)
 
 
 def test_another_decoder_mask_set_or_metric_has_no_number():
@@ -66,9 +66,9 @@ def test_another_decoder_mask_set_or_metric_has_no_number():
     masked = {"mask-source-layers": 1}
     assert number("wmt14_en_de", "transformer_mlmha_s_agg", search=masked) is None
     vietnamese = ("iwslt15_en_vi", "transformer_ms_aux_iwslt")
-    assert str(number(*vietnamese, metric="sacrebleu").value) == "31.32"
+    assert str(number(*vietnamese, metric="sacrebleu").score) == "31.32"
     auxiliary = number(*vietnamese, metric="sacrebleu", search={"decode-with": "aux:1"})
-    assert str(auxiliary.value) == "30.63"
+    assert str(auxiliary.score) == "30.63"
 
 
 def test_search_and_size_of_the_batch_are_settings():
@@ -83,7 +83,7 @@ def test_search_and_size_of_the_batch_are_settings():
 
 def test_parameters_do_not_depend_on_training():
     found = number("wmt14_en_de", "transformer_dc", metric="params", max_update=5, lr=1)
-    assert (str(found.value), found.differs) == ("73.86", "")
+    assert (str(found.score), found.differs) == ("73.86", "")
     assert found.place == "dual-context, Table 1; Table 5.2 has 73.9"
 
 
