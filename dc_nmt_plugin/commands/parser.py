@@ -38,13 +38,13 @@ class Parser(argparse.ArgumentParser):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         words = sys.argv[1:] if args is None else list(args)
         if self._subparsers:  # argparse cannot mix the order of their options and arguments
-            found, rest = self.parse_known_args(words, namespace)
+            parsed, rest = self.parse_known_args(words, namespace)
         else:
             self._check_options(words)
-            found, rest = self.parse_known_intermixed_args(words, namespace)
+            parsed, rest = self.parse_known_intermixed_args(words, namespace)
         if rest:
             self.error(f"{rest[0]}: is one argument too many for {self.prog}")
-        return found
+        return parsed
 
     def parse_with_flags(self, argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         """Returns known options, and fairseq's flags: unknown ones, and all after ``--``.

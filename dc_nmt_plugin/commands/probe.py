@@ -46,15 +46,15 @@ def main(argv: Sequence[str]) -> int:
     if args.json:
         print_json({"setting": {"name": args.setting, **asdict(setting)}, "runs": results})
     else:
-        layers = sorted({str(found["layer"]) for found in results.values()})
+        layers = sorted({str(result["layer"]) for result in results.values()})
         title = (
             f"accuracy on the test sentences, %; mean of encoder layer {' or '.join(layers)}, "
             f"setting {args.setting}; random: {ENCODERS['random']}; bag: {ENCODERS['bag']}"
         )
         printed = table(results, title)
         print(f"{printed.title}\n\n{format_table(printed.header, printed.rows)}")
-        for label, found in results.items():
-            print(f"\n{label}: {found['unknown']:.2f}% of the pieces are unknown to the model")
+        for label, result in results.items():
+            print(f"\n{label}: {result['unknown']:.2f}% of the pieces are unknown to the model")
     if args.plot:
         figure = new_figure()
         draw(figure, results)

@@ -60,7 +60,7 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
     decoding, before = _decoding(args, files, generated), None
     if args.out is not None and args.out.is_file():
         before = read_record(args.out)
-    known = before and before.decoding(decoding.way)
+    known = before and before.decoding(decoding.key)
     if known and generated and is_same_search(known.search, generated.search):
         # dc-nmt evaluate knows all flags of its search, its checkpoint and its device
         kept = ("search", "checkpoint", "averaged", "updates", "device")

@@ -214,8 +214,8 @@ def find_metrics(flag: str, names: str) -> list[Metric]:
     Raises:
         UserError: a name is unknown
     """
-    found = listed(names)
-    check_choices(flag, found, METRICS)
-    if not found:
+    chosen = listed(names)
+    check_choices(flag, chosen, METRICS)
+    if not chosen:
         raise UsageError(f"{flag}: '{names}' names no metric; choose among {', '.join(METRICS)}")
-    return [METRICS[name] for name in found]
+    return [METRICS[name] for name in chosen]

@@ -55,7 +55,7 @@ def pack(
         for run, text in zip(runs, texts, strict=True):
             # tokenised as it was translated: what is tokenised again need not be the same
             side = text.raw if run.decoding.kind == "raw" else text.tokenized or text.raw
-            name = f"-{run.decoding.way}" if run.decoding.way else ""
+            name = f"-{run.decoding.key}" if run.decoding.key else ""
             path = part / f"hypotheses{name}.{record.data.target}"
             write_lines(path, side.hypotheses)
             decodings.append(_portable_decoding(run, to, path.name))

@@ -158,7 +158,7 @@ def _rows(runs: Sequence[Run], over_seeds: bool) -> dict[str, list[Run]]:
     grouped: dict[tuple[Path, str, str], list[Run]] = {}
     for run in runs:
         system = system_of(run.record.name, run.record.seed)
-        grouped.setdefault((run.place.parent, system, run.decoding.way), []).append(run)
+        grouped.setdefault((run.place.parent, system, run.decoding.key), []).append(run)
     systems = []
     for (folder, system, _), own in grouped.items():
         if len({run.record.seed for run in own}) < len(own):
@@ -260,9 +260,9 @@ def _row(
             decoding.append(each.decoding.sentences_per_second)
     scores = {metrics[0]: comparison.score}
     for metric in filter(None, (*metrics[1:], published.metric)):
-        found = [score.value for each in runs if (score := each.decoding.score(metric))]
-        if found:
-            scores.setdefault(metric, statistics.fmean(found))
+        values = [score.value for each in runs if (score := each.decoding.score(metric))]
+        if values:
+            scores.setdefault(metric, statistics.fmean(values))
     gap = None
     if published.score is not None and published.metric in scores:
         gap = scores[published.metric] - published.score

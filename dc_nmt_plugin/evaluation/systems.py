@@ -50,28 +50,28 @@ def labels(items: Sequence[Run | Path]) -> list[str]:
 
     Folders distinguish equal names.
     """
-    names, places, ways = [], [], []
+    names, places, keys = [], [], []
     for item in items:
         if isinstance(item, Run):
             names.append(item.record.name)
             places.append(item.place)
-            ways.append(item.decoding.way)
+            keys.append(item.decoding.key)
         else:
             names.append(item.name)
             places.append(item.resolve())
-            ways.append("")
-    found = distinguished(names, places)
-    return [", ".join(filter(None, pair)) for pair in zip(found, ways, strict=True)]
+            keys.append("")
+    pairs = zip(distinguished(names, places), keys, strict=True)
+    return [", ".join(filter(None, pair)) for pair in pairs]
 
 
 def load_systems(
-    systems: Sequence[Run | Path], given: PlainTextOptions, names: Sequence[str] | None = None
+    systems: Sequence[Run | Path], options: PlainTextOptions, names: Sequence[str] | None = None
 ) -> list[System]:
     """Reads every system.
 
     Args:
         systems: runs, their folders, or plain text
-        given: for plain text; values of runs take precedence
+        options: for plain text; values of runs take precedence
         names: labels, default :func:`labels`
 
     Raises:
@@ -86,7 +86,7 @@ def load_systems(
             files = files_of(item)
             check_free(item.path, {setting_name(k): v for k, v in item.decoding.search.items()})
         else:
-            files = _files_of_text(item, given, of_run)
+            files = _files_of_text(item, options, of_run)
         run = item if isinstance(item, Run) else None
         loaded.append(System(label, load_texts(files), files.target_lang, run))
     _check_same_test(loaded)
@@ -150,15 +150,15 @@ def default_metric(baseline: System) -> Metric:
     return METRICS[paper or fallback]
 
 
-def _files_of_text(path: Path, given: PlainTextOptions, like: TextFiles | None) -> TextFiles:
-    """Returns the files of plain text, with the given options, else those of the first run."""
-    language = given.target_lang or (like.target_lang if like else None)
+def _files_of_text(path: Path, options: PlainTextOptions, like: TextFiles | None) -> TextFiles:
+    """Returns the files of plain text, with these options, else those of the first run."""
+    language = options.target_lang or (like.target_lang if like else None)
     if language is None:
         raise UserError(f"{path}: plain text needs --target-lang")
-    kind: Kind = "tokenized" if given.tokenized else "raw"
+    kind: Kind = "tokenized" if options.tokenized else "raw"
     if is_generated(path):
         kind = "generated"
-    reference, tokenized_reference = given.reference, given.tokenized_reference
+    reference, tokenized_reference = options.reference, options.tokenized_reference
     if reference is None and tokenized_reference is None:
         if like is None:
             raise UserError(f"{path}: plain text needs --reference or --tokenized-reference")
@@ -167,10 +167,10 @@ def _files_of_text(path: Path, given: PlainTextOptions, like: TextFiles | None) 
         str(path),
         kind,
         language,
-        tokenizer=given.tokenizer or (like.tokenizer if like else "none"),
+        tokenizer=options.tokenizer or (like.tokenizer if like else "none"),
         reference=reference,
         tokenized_reference=tokenized_reference,
-        truecased=given.truecased and kind != "raw",
+        truecased=options.truecased and kind != "raw",
     )
 
 

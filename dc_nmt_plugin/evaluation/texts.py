@@ -218,8 +218,8 @@ def _check_reference(
     refuse(scan_lines(path, lines).findings, (), allowed)
 
 
-def _numbers(found: Iterable[object]) -> list[int]:
-    return [number for number, each in enumerate(found, start=1) if each]
+def _numbers(marks: Iterable[object]) -> list[int]:
+    return [number for number, mark in enumerate(marks, start=1) if mark]
 
 
 def _hypothesis_warnings(path: str, lines: Sequence[str]) -> list[str]:

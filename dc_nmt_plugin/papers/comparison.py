@@ -119,7 +119,7 @@ def _finished_run(entry: Entry, seed: int) -> Run | None:
     if not (planned.record.is_file() and planned.is_trained()):
         return None
     record = read_record(planned.folder)
-    decoding = record.decoding(planned.way)
+    decoding = record.decoding(planned.key)
     if not (decoding and decoding.scores):
         return None
     run = Run(planned.record, record, decoding)

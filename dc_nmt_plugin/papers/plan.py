@@ -178,7 +178,7 @@ def _analyses(
             own = [entry for entry in entries if entry.column == column]
             systems = []
             for run in (each.run(seed) for each in dict.fromkeys(map(decoding_of, own))):
-                systems.append(f"{run.folder}:{run.way}" if run.way else str(run.folder))
+                systems.append(f"{run.folder}:{run.key}" if run.key else str(run.folder))
             yield job(f"t-test-{column}", ["compare", *systems, "--metric", measure, "--t-test"])
 
 

@@ -87,7 +87,7 @@ class Experiment:
         return self.folder / "run.json"
 
     @property
-    def way(self) -> str:
+    def key(self) -> str:
         """Returns the translated set and the decoding; "" for the recipe's of the test set."""
         subset = "" if self.split == "test" else self.split
         return ".".join(filter(None, (subset, self.decoding)))
@@ -95,7 +95,7 @@ class Experiment:
     @property
     def suffix(self) -> str:
         """Returns the end of the names of this decoding's files."""
-        return f"-{self.way}" if self.way else ""
+        return f"-{self.key}" if self.key else ""
 
     @property
     def score_log(self) -> Path:

@@ -116,7 +116,7 @@ class Translation(Step):
     run: Experiment = field(kw_only=True)
 
     def is_done(self) -> bool:
-        return super().is_done() and bool(read_record(self.run.folder).decoding(self.run.way))
+        return super().is_done() and bool(read_record(self.run.folder).decoding(self.run.key))
 
     def make(self) -> None:
         """Translates; the record gets the settings, and loses the scores of a translation before.
@@ -152,7 +152,7 @@ class Scoring(Step):
     run: Experiment = field(kw_only=True)
 
     def is_done(self) -> bool:
-        decoding = read_record(self.run.folder).decoding(self.run.way)
+        decoding = read_record(self.run.folder).decoding(self.run.key)
         return decoding is not None and decoding.stamp == self.stamp()
 
     def make(self) -> None:
@@ -167,7 +167,7 @@ class Scoring(Step):
             command.run(self.run.score_log)
 
         def stamped(record: Record | None) -> Record:
-            decoding = record and record.decoding(self.run.way)
+            decoding = record and record.decoding(self.run.key)
             assert record and decoding, "the translation entered it"
             return with_decoding(record, replace(decoding, stamp=stamp))
 

@@ -31,7 +31,7 @@ class Script(Pipeline):
         self._made_by = shlex.join(made_by)
         self._seed: int | None = None
         self._variables: dict[str, str] = {}  # beginning of a path → variable that holds it
-        self._made: set[Path] = set()  # folders
+        self._folders: set[Path] = set()  # that the script makes
 
     def begin(
         self,
@@ -95,8 +95,8 @@ class Script(Pipeline):
             once = done.startswith('"$DATA/')  # a second call of the script goes on with the runs
             if once:
                 print(f"if [ ! -e {done} ]; then # remove this file to prepare again")
-            if step.folder not in self._made:
-                self._made.add(step.folder)
+            if step.folder not in self._folders:
+                self._folders.add(step.folder)
                 print(f"mkdir -p {self._word(f'{step.folder}/')}")
             print(*map(self._command, step.commands(step.folder)), sep="\n")
             if once:

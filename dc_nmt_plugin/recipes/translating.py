@@ -139,8 +139,8 @@ class LoadedRun:
                 raise UserError(f"{name}: has no words")
             pieces += text.pieces([line])
         dataset = self._subject.encoded(pieces[:1])
-        found = attentions_of(self._subject, dataset, 0, pieces[1] if pieces[1:] else None)
-        return {site.name: attention for site, attention in found.items()}
+        attentions = attentions_of(self._subject, dataset, 0, pieces[1] if pieces[1:] else None)
+        return {site.name: attention for site, attention in attentions.items()}
 
     def _encoded(self, pieces: str, number: int) -> torch.Tensor:
         """Returns the token numbers of a line, the end token last."""

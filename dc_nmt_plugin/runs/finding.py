@@ -41,7 +41,7 @@ class Run:
         """
         place, name = _split_name(path)
         runs = cls.all_of(place)
-        named = {run.decoding.way: run for run in runs}
+        named = {run.decoding.key: run for run in runs}
         if name in named:
             return named[name]
         if name:
@@ -117,15 +117,15 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
     return finished, unfinished
 
 
-def chosen_names(given: Sequence[str] | None, own: Sequence[str]) -> list[str]:
+def chosen_names(chosen: Sequence[str] | None, own: Sequence[str]) -> list[str]:
     """Returns the names of ``--names``, or the systems' own names without that flag.
 
     Raises:
         UsageError: another number of names, or one name twice
     """
-    if given and len(given) != len(own):
-        raise UsageError(f"--names: {len(given)} names for {len(own)} systems")
-    names = list(given or own)
+    if chosen and len(chosen) != len(own):
+        raise UsageError(f"--names: {len(chosen)} names for {len(own)} systems")
+    names = list(chosen or own)
     for name, count in Counter(names).items():
         if count > 1:
             raise UsageError(f"{name}: given twice; every system needs a name of its own (--names)")

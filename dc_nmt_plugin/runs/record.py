@@ -70,7 +70,7 @@ class Decoding:
     stamp: str | None = None  # of everything that the scores depend on
 
     @property
-    def way(self) -> str:
+    def key(self) -> str:
         """Returns subset and name; "" for the recipe's decoding of the test set."""
         subset = "" if self.subset == "test" else self.subset
         return ".".join(filter(None, (subset, self.name)))
@@ -126,9 +126,9 @@ class Record:
     decodings: tuple[Decoding, ...] = ()
     written_in: str | None = None  # folder of the record when it was written
 
-    def decoding(self, way: str = "") -> Decoding | None:
+    def decoding(self, key: str = "") -> Decoding | None:
         """Returns the decoding of that subset and name; "" for the recipe's of the test set."""
-        return next((each for each in self.decodings if each.way == way), None)
+        return next((each for each in self.decodings if each.key == key), None)
 
 
 def run_folder(save_dir: Path) -> Path:
@@ -199,5 +199,5 @@ def update_record(path: Path, change: Callable[[Record | None], Record]) -> Reco
 
 def with_decoding(record: Record, decoding: Decoding) -> Record:
     """Returns a record with a new decoding in place of the one of the same subset and name."""
-    decodings = {known.way: known for known in record.decodings} | {decoding.way: decoding}
+    decodings = {known.key: known for known in record.decodings} | {decoding.key: decoding}
     return replace(record, decodings=tuple(decodings.values()))

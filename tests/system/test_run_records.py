@@ -67,7 +67,7 @@ def test_everything_is_in_one_record(run):
     assert record.data.dictionaries == dictionaries_of(data)
     assert record.data.text == sha256(*sorted(data.glob("train.*")))
     main, beam, hand = record.decodings
-    assert (main.way, beam.way, hand.way) == ("", "beam1", "by.hand")
+    assert (main.key, beam.key, hand.key) == ("", "beam1", "by.hand")
     assert main.search == {"beam": 3, "max-len-b": 8, "max-len-a": 0, "lenpen": 0.7}
     assert beam.search == {**main.search, "beam": 1}
     assert main.checkpoint == "average/checkpoint.pt" and main.averaged == 2

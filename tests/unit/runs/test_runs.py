@@ -113,7 +113,7 @@ def test_the_text_beside_a_link_to_a_run_is_its_text(run, tmp_path):
 
 def test_a_translation_is_named_behind_a_colon(run):
     write_scored(run, "out.de", "", name="aux1", search="--decode-with aux:1")
-    assert Run.read(run).decoding.way == "" and Run.read(Path(f"{run}:aux1")).decoding.name
+    assert Run.read(run).decoding.key == "" and Run.read(Path(f"{run}:aux1")).decoding.name
     with pytest.raises(UserError, match="no scored translation 'aux2'; there is aux1"):
         Run.read(Path(f"{run}:aux2"))
 
