@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError, UserError
 from ..files import load_json, write_json
-from ..runs.finding import Run, find_runs
+from ..runs.finding import Run, scored_runs
 from ..runs.record import RECORD
 from .parser import Parser, add_forms, form_of, print_json
 
@@ -94,7 +94,7 @@ def _refuse_flags_of_runs(options: Parser, args: argparse.Namespace, stored: Pat
 
 def _of_subset(args: argparse.Namespace) -> list[Run]:
     """Returns the translations of the requested subset; names runs without any."""
-    finished, unfinished = find_runs(args.folders)
+    finished, unfinished = scored_runs(args.folders)
     for folder in unfinished:
         print(f"not finished, left out: {folder}", file=sys.stderr)
     runs = [run for run in finished if run.decoding.subset == args.subset]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import UserError, check_choices
 from ..runs.record import Kind, Score
-from ..text.checks import form_of, looks_raw, refuse, scan_lines, tokenized_sign
+from ..text.checks import looks_raw, refuse, scan_lines, tokenized_sign, unicode_form
 from ..text.languages import is_spaceless
 from ..text.lines import read_lines
 from ..text.tokenizers import MOSES, TOKENIZERS, detokenize, tokenize
@@ -249,7 +249,7 @@ def _case_warnings(
 
 def _form_warnings(path: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
     """Returns a warning if the sides are in different forms of Unicode."""
-    forms = form_of(hypotheses), form_of(references)
+    forms = unicode_form(hypotheses), unicode_form(references)
     if None in forms or forms[0] == forms[1]:
         return []
     return [

@@ -29,14 +29,14 @@ def evaluation(run: Experiment) -> Iterator[Step]:
         lambda to: _average(run, to),
     )
     what = "the test set" if run.split == "test" else run.split
-    yield Translation(
+    yield TranslationStep(
         f"{run.arch}: translate {what}",
         run.folder / f"generate{run.suffix}",
         stamp,
         lambda to: _translate(run, to),
         run=run,
     )
-    yield Scoring(
+    yield ScoringStep(
         f"{run.arch}: score",
         run.folder,
         lambda: f"{stamp()}-{stamp_of(run.score)}",
@@ -110,7 +110,7 @@ def _score(run: Experiment) -> list[Command]:
 
 
 @dataclass(frozen=True)
-class Translation(Step):
+class TranslationStep(Step):
     """Translation step: also enters the translation into the record of the run."""
 
     run: Experiment = field(kw_only=True)
@@ -146,7 +146,7 @@ class Translation(Step):
 
 
 @dataclass(frozen=True)
-class Scoring(Step):
+class ScoringStep(Step):
     """Scoring step: fills the record of the run in place."""
 
     run: Experiment = field(kw_only=True)

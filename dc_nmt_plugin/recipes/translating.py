@@ -20,7 +20,7 @@ from ..files import load_json
 from ..flags import as_flags
 from ..runs.record import record_of
 from ..text import TextSettings
-from ..text.checks import Form, escape_symbols, form_of, in_form, is_visible
+from ..text.checks import UnicodeForm, escape_symbols, in_form, is_visible, unicode_form
 from ..text.lines import remove_bpe, with_plain_ends
 from ..text.preparation import load_truecaser, tokenise
 from ..text.tokenizers import detokenize, tokenize
@@ -181,7 +181,7 @@ class RunText:
     tokenizer: str  # undone in the target, as by dc-nmt score
     truecased: bool
     target: str  # language
-    form: Form | None = None  # Unicode's, of the source's dictionary
+    form: UnicodeForm | None = None  # Unicode's, of the source's dictionary
 
     def pieces(self, lines: Sequence[str]) -> list[str]:
         """Converts raw source lines to model input."""
@@ -219,7 +219,7 @@ def text_of(
         raise UserError(f"--bpe-codes {codes}: no such file")
     codes = codes or codes_of(place.data, source)
     words = (place.data / f"dict.{source}.txt").read_text("utf-8")
-    form = form_of(word for word in words.splitlines() if not word.isascii())
+    form = unicode_form(word for word in words.splitlines() if not word.isascii())
     if codes is None and "@@ " in words:
         raise UserError(
             f"{place.data}: its text is segmented by BPE, and the codes are missing: name "

@@ -92,7 +92,7 @@ def is_run(path: Path) -> bool:
     return place.is_dir() or place.suffix == ".json"
 
 
-def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
+def scored_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
     """Finds the scored translations of runs and folders of runs, and the runs without any.
 
     Raises:

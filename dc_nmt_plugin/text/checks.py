@@ -316,7 +316,7 @@ def escape_symbols(line: str) -> str:
 # A letter with a mark is one character (NFC), or several (NFD). Both look alike, and are different
 # words for a model and a score.
 
-Form = Literal["NFC", "NFD"]
+UnicodeForm = Literal["NFC", "NFD"]
 
 
 def is_decomposed(line: str) -> bool:
@@ -330,7 +330,7 @@ def is_composed(line: str) -> bool:
     return not is_normalized("NFD", line)
 
 
-def form_of(texts: Iterable[str]) -> Form | None:
+def unicode_form(texts: Iterable[str]) -> UnicodeForm | None:
     """Returns the only form of texts, ``NFC`` or ``NFD``; None if both look alike or are mixed."""
     texts = list(texts)
     composed = sum(map(is_composed, texts)) * RARE > len(texts)
@@ -340,8 +340,8 @@ def form_of(texts: Iterable[str]) -> Form | None:
     return "NFC" if composed else "NFD"
 
 
-def in_form(line: str, form: Form | None) -> str:
-    """Returns a line in a form of :func:`form_of`; a line that has it already stays as it is."""
+def in_form(line: str, form: UnicodeForm | None) -> str:
+    """Returns a line in a form; a line that has it already stays as it is."""
     if (form == "NFC" and is_decomposed(line)) or (form == "NFD" and is_composed(line)):
         return normalize(form, line)
     return line

@@ -12,10 +12,10 @@ from dc_nmt_plugin.text import TextSettings
 from dc_nmt_plugin.text.checks import (
     SYMBOLS,
     escape_symbols,
-    form_of,
     in_form,
     is_decomposed,
     scan_lines,
+    unicode_form,
 )
 from dc_nmt_plugin.text.preparation import tokenise
 
@@ -194,7 +194,7 @@ def test_sets_in_different_forms_of_unicode(here, capsys):
     assert code == 0 and "for one letter" not in out
     assert "Unicode" not in called(capsys, *score[:2], "--reference", "v.de", *score[4:])[2]
     dictionary = ["Das 3", "scho\u0308n@@ 2", "e 1"]
-    form = form_of(word for word in dictionary if not word.isascii())
+    form = unicode_form(word for word in dictionary if not word.isascii())
     assert form == "NFD" and in_form("schön", form) == normalize("NFD", "schön")
     # NFC would make two characters of one that Hindi has, and shortens nothing
     assert in_form("\u0958 é", "NFC") == "\u0958 é" and not is_decomposed("\u0958")
