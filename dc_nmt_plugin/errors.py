@@ -49,17 +49,17 @@ def choice_problem(
 
 
 def check_choices(
-    flag: str, values: Iterable[object], choices: Iterable[str], listing: str | None = None
+    flag: str,
+    values: Iterable[object],
+    choices: Iterable[str],
+    listing: str | None = None,
+    error: type[UserError] = UsageError,
 ) -> None:
-    """Checks as :func:`choice_problem`.
-
-    Raises:
-        UsageError: one of `values` is not among `choices`
-    """
+    """Raises `error` if one of `values` is not among `choices`; see :func:`choice_problem`."""
     valid = list(choices)
     for value in values:
         if problem := choice_problem(flag, value, valid, listing):
-            raise UsageError(problem)
+            raise error(problem)
 
 
 def install_excepthook() -> None:

@@ -19,7 +19,7 @@ from typing import Any, TextIO, TypeVar
 import msgspec
 import yaml
 
-from .errors import UsageError, UserError, choice_problem
+from .errors import UsageError, UserError, check_choices
 
 T = TypeVar("T")
 # may be redirected to a file, which must not be replaced
@@ -266,9 +266,7 @@ def _refuse_unknown_keys(path: Path, place: str, values: Any, known: Any) -> Non
     """
     if isinstance(values, dict):
         for name, value in values.items():
-            problem = choice_problem(f"{place}{name}", name, known)
-            if problem:
-                raise UserError(f"{path}: {problem}")
+            check_choices(f"{path}: {place}{name}", [name], known, error=UserError)
             _refuse_unknown_keys(path, f"{place}{name}.", value, known[name])
     elif isinstance(values, list):
         for number, (value, other) in enumerate(zip(values, known, strict=True)):

@@ -255,10 +255,7 @@ class Recipe:
             return []
         splits = self.task.splits
         names = splits.tests[split] if split in splits.tests else getattr(splits, split)
-        for name in names:
-            problem = choice_problem(f"{self.path}: splits.{split}", name, self.task.parts)
-            if problem:
-                raise UserError(problem)
+        check_choices(f"{self.path}: splits.{split}", names, self.task.parts, error=UserError)
         return [self.task.parts[name] for name in names]
 
     def held_out(self) -> tuple[str, int] | None:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError, UserError, check_choices, choice_problem
+from ..errors import UsageError, UserError, check_choices
 from ..files import read_yaml
 from ..flags import flag_value, replaced
 from ..models.presets import STOCK, Architecture, Family, architectures
@@ -74,9 +74,7 @@ def settings_of(
         name, entry = _merged(recipe, family, sized, entry.big)
     place = f"{recipe.path}: settings.{name}"
     bpe = entry.bpe or "default"
-    problem = choice_problem(f"{place}.bpe", bpe, recipe.task.bpe)
-    if problem:
-        raise UserError(problem)
+    check_choices(f"{place}.bpe", [bpe], recipe.task.bpe, error=UserError)
     for key in ("source", "tokens", "updates", "save_every", "flags", "decode", "paper"):
         if not getattr(entry, key):
             raise UserError(f"{place}.{key}: is missing")
@@ -138,9 +136,7 @@ def _with_paper(entry: SettingsEntry, place: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if entry.like is not None:
         papers = _papers().settings
-        problem = choice_problem(place, entry.like, papers)
-        if problem:
-            raise UserError(problem)
+        check_choices(place, [entry.like], papers, error=UserError)
         values |= _with_paper(papers[entry.like], place)
     return values | {key: value for key, value in vars(entry).items() if value is not None}
 
