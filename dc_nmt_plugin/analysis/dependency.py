@@ -14,7 +14,6 @@ from ..errors import UserError
 from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import kl
-from ..tasks.decoding import choose_fusion
 from .forced import ForcedBatch, attentions, described, reduced_batch, samples
 from .report import Results, Table, layer_table
 from .subject import Subject
@@ -145,11 +144,11 @@ def _states(
 @contextmanager
 def without_fusion(model: Any) -> Iterator[None]:
     """Context in which the main decoder acts as if the fusion's weights were zero (ind-decoder)."""
-    choose_fusion(model, without=True)
+    model.decoder.fuse = False
     try:
         yield
     finally:
-        choose_fusion(model, without=False)
+        model.decoder.fuse = True
 
 
 def _words(subject: Subject, number: int, row: Tensor, target: Tensor) -> dict[str, Any]:

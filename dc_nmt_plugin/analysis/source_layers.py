@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -36,8 +34,9 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     whole = subject.translate()
     systems = {"whole": score.lines(whole)}
     for layer in subject.source_layers:
-        with masked(subject, [layer]):
-            systems[str(layer)] = score.lines(subject.translate())
+        subject.model.encoder.masked_layers = frozenset({layer})
+        systems[str(layer)] = score.lines(subject.translate())
+    subject.model.encoder.masked_layers = frozenset()
     bleu, signature = score(whole)
     references = score.references(whole)
     _, *compared = paired_bootstrap(systems, references, score.lang, score.metric)
@@ -53,22 +52,6 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
             }
         )
     return {"text": score.text, "signature": signature, "bleu": bleu, "masked": rows}
-
-
-@contextmanager
-def masked(subject: Subject, layers: Sequence[int]) -> Iterator[None]:
-    """Context in which these encoder layers are zeros.
-
-    Uses the task's setting, which every new generator applies to the models.
-    """
-    cfg = subject.task.cfg
-    before = cfg.mask_source_layers
-    cfg.mask_source_layers = ",".join(map(str, layers))
-    try:
-        yield
-    finally:
-        # "" masks nothing again, where None would leave the models as they are
-        cfg.mask_source_layers = before or ""
 
 
 def tables(results: Results, args: argparse.Namespace) -> list[Table]:

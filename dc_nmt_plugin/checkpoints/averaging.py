@@ -21,19 +21,17 @@ from .plain import share_equal
 
 
 def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
-    """Returns the mean parameters of fairseq checkpoints, summed in float64.
+    """Returns the mean parameters of one or more fairseq checkpoints, summed in float64.
 
     Everything but the parameters comes from the last of ``paths``; the optimizer state is
     dropped and ``averaged_checkpoints`` lists the file names. Integers get the mean rounded
     down, as in fairseq's script.
 
     Raises:
-        UserError: no or unreadable checkpoints, the same file twice, parameters that are not
+        UserError: unreadable checkpoints, the same file twice, parameters that are not
             finite, or checkpoints of different architectures, dictionaries, parameter names or
             shapes.
     """
-    if not paths:
-        raise UserError("no checkpoints to average")
     if len({path.resolve() for path in paths}) < len(paths):
         raise UserError("a checkpoint is given twice: " + ", ".join(map(str, paths)))
     sums: dict[str, Tensor] = {}
@@ -85,16 +83,14 @@ def find_checkpoints(
         raise UserError(f"{folder}: no such folder of checkpoints")
     if last is None:
         raise UserError(f"{folder}: is a folder; choose checkpoints in it with --last")
-    patterns = {"epoch": EPOCH, "update": UPDATE}
-    paths = {name: numbered(folder, pattern) for name, pattern in patterns.items()}
-    if all(paths.values()) and kind is None:
+    kinds = {"epoch": numbered(folder, EPOCH), "update": numbered(folder, UPDATE)}
+    if all(kinds.values()) and kind is None:
         raise UserError(
             f"{folder} has checkpoints of epochs and of updates: "
             "choose --kind epoch or --kind update"
         )
-    kind = kind or ("update" if paths["update"] else "epoch")
-    if len(paths[kind]) < last:
-        raise UserError(
-            f"{folder}: has {len(paths[kind])} {kind} checkpoints, {last} are asked for"
-        )
-    return [path for _, path in paths[kind][-last:]]
+    kind = kind or ("update" if kinds["update"] else "epoch")
+    paths = [path for _, path in kinds[kind]]
+    if len(paths) < last:
+        raise UserError(f"{folder}: has {len(paths)} {kind} checkpoints, {last} are asked for")
+    return paths[-last:]

@@ -44,7 +44,7 @@ def to_ctranslate2(
         task = TranslationTask.setup_task(config)
     except Exception as error:  # fairseq raises nothing narrower
         raise UsageError(f"--data {data}: has no text for {name} ({error})") from error
-    check_text(name, task)
+    check_text(name, stock, task)
     # the converter reads fairseq's older form, in which all settings are one Namespace
     settings = argparse.Namespace(**{**saved, **stock["cfg"]["model"], "task": "translation"})
     with tempfile.TemporaryDirectory() as folder:

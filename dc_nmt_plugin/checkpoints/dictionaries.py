@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UserError
-from .loading import load_checkpoint, setting, task_settings
+from .loading import setting, task_settings
 
 # in a checkpoint's extra_state; fairseq's loader ignores keys that it does not know
 KEY = "dictionaries"
@@ -21,13 +21,8 @@ LANGUAGES = "languages"  # source and target, which fairseq may read from names 
 
 
 def record_of_text(task: Any) -> dict[str, Any]:
-    """Returns what a checkpoint's extra_state says about the text of fairseq's `task`.
-
-    Returns:
-        side → digest of the dictionary's words, and the languages
-    """
-    digests = {side: _digest(dictionary) for side, dictionary in _by_side(task).items()}
-    return {KEY: digests, LANGUAGES: _languages_in(task)}
+    """Returns what a checkpoint's extra_state says about the text of fairseq's `task`."""
+    return {KEY: _digests(task), LANGUAGES: _languages_in(task)}
 
 
 def saved_dictionaries(state: Mapping[str, Any]) -> dict[str, str]:
@@ -35,7 +30,7 @@ def saved_dictionaries(state: Mapping[str, Any]) -> dict[str, str]:
     return dict((state.get("extra_state") or {}).get(KEY) or {})
 
 
-def check_text(path: str, task: Any, *, direction: bool = True) -> None:
+def check_text(path: str, state: Mapping[str, Any], task: Any, *, direction: bool = True) -> None:
     """Refuses a checkpoint whose dictionaries or direction are not those of the task.
 
     Of a checkpoint without digests (stock fairseq's), only the direction is compared; torch refuses
@@ -43,16 +38,13 @@ def check_text(path: str, task: Any, *, direction: bool = True) -> None:
 
     Args:
         path: of the checkpoint
+        state: its content
         task: fairseq's, which turns text into numbers
         direction: also compare the languages
 
     Raises:
         UserError: naming the data, the side and the checkpoint
     """
-    dictionaries = _by_side(task)
-    if not dictionaries:
-        return
-    state = load_checkpoint(path, mmap=True)
     here, there = _languages_in(task), _languages_of_training(state)
     if direction and None not in there and there[0] != there[1] and here == there[::-1]:
         raise UserError(
@@ -60,9 +52,9 @@ def check_text(path: str, task: Any, *, direction: bool = True) -> None:
             f"--target-lang {here[1]} is the other direction."
         )
     digests = saved_dictionaries(state)
-    for side, dictionary in dictionaries.items():
-        if side in digests and digests[side] != _digest(dictionary):
-            data = str(setting(_config_of(task), "data") or "this data").split(os.pathsep)[0]
+    for side, digest in _digests(task).items():
+        if side in digests and digests[side] != digest:
+            data = _folders_of(task)[0] or "this data"
             raise UserError(
                 f"{data}: its {side} dictionary has other words, or another order, than the one "
                 f"that {path} was trained with: the same numbers would be other words. Give the "
@@ -79,7 +71,7 @@ def check_further_folders(task: Any) -> None:
     Raises:
         UserError: naming the dictionary
     """
-    first, *others = str(setting(_config_of(task), "data") or "").split(os.pathsep)
+    first, *others = _folders_of(task)
     languages = _languages_in(task)
     names = ["dict.txt"] if None in languages else [f"dict.{each}.txt" for each in languages]
     for folder in others:
@@ -95,6 +87,10 @@ def check_further_folders(task: Any) -> None:
 
 def _config_of(task: Any) -> Any:
     return getattr(task, "cfg", None) or getattr(task, "args", None)
+
+
+def _folders_of(task: Any) -> list[str]:
+    return str(setting(_config_of(task), "data") or "").split(os.pathsep)
 
 
 def _languages_in(task: Any) -> list[str | None]:
@@ -118,17 +114,16 @@ def _languages_of_training(state: Mapping[str, Any]) -> list[str | None]:
     return languages
 
 
-def _by_side(task: Any) -> dict[str, Any]:
-    dictionaries = {}
+def _digests(task: Any) -> dict[str, str]:
+    """Returns side → digest of the dictionary of fairseq's `task`; language models have one."""
+    digests = {}
     for side in ("source", "target"):
         with contextlib.suppress(NotImplementedError):
-            dictionaries[side] = getattr(task, f"{side}_dictionary", None)
-    return {side: each for side, each in dictionaries.items() if hasattr(each, "symbols")}
-
-
-def _digest(dictionary: Any) -> str:
-    words = "\n".join(dictionary.symbols).encode("utf-8", "surrogateescape")
-    return hashlib.sha256(words).hexdigest()[:16]
+            dictionary = getattr(task, f"{side}_dictionary", None)
+            if hasattr(dictionary, "symbols"):
+                words = "\n".join(dictionary.symbols).encode("utf-8", "surrogateescape")
+                digests[side] = hashlib.sha256(words).hexdigest()[:16]
+    return digests
 
 
 def _words(path: str) -> list[str]:

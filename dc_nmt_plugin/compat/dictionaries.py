@@ -37,11 +37,11 @@ def same_dictionaries(stock: Callable[..., Any]) -> Callable[..., Any]:
         paths = [path for path in filenames if os.path.isfile(path)]
         if task is not None:  # parameters of another size would fail with torch's words
             for path in paths:
-                check_text(path, task)
+                check_text(path, load_checkpoint(path, mmap=True), task)
         models, cfg, its_task = stock(filenames, overrides, task, *args, **kwargs)
         if task is None:
             for path in paths:
-                check_text(path, its_task)
+                check_text(path, load_checkpoint(path, mmap=True), its_task)
         return models, cfg, its_task
 
     return load_model_ensemble_and_task
@@ -69,17 +69,34 @@ def same_dictionaries_in_training(
     def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
         check_further_folders(self.task)
         if os.path.isfile(filename):
-            # --finetune-from-model and --restore-file may start from another one
-            own = _is_own(self, filename)
-            if own:
-                _check_architecture(self, filename)
-            check_text(filename, self.task, direction=own)
+            _check_checkpoint(self, filename)
         extra_state = load(self, filename, *args, **kwargs)
         if hasattr(self.task, "begin_run"):
             self.task.begin_run(self)
         return extra_state
 
     return save_checkpoint, load_checkpoint
+
+
+def _check_checkpoint(trainer: Any, path: str) -> None:
+    """Refuses a checkpoint of other text, or of another architecture if a run continues from it.
+
+    Parameters of another architecture may have the same names and shapes.
+
+    Raises:
+        UserError: naming the data, or both architectures
+    """
+    state = load_checkpoint(path, mmap=True)
+    # --finetune-from-model and --restore-file may start from another one
+    own = _is_own(trainer, path)
+    here, there = architecture_of(trainer.cfg.model), saved_architecture(state)
+    if own and None not in (here, there) and here != there:
+        raise UserError(
+            f"--save-dir {trainer.cfg.checkpoint.save_dir}: holds checkpoints of {there!r}, not of "
+            f"{here!r}; give this run a folder of its own, or start from them with "
+            "--finetune-from-model."
+        )
+    check_text(path, state, trainer.task, direction=own)
 
 
 def _is_own(trainer: Any, path: str) -> bool:
@@ -90,19 +107,3 @@ def _is_own(trainer: Any, path: str) -> bool:
     ours = any(type(part).__module__.partition(".")[0] == package for part in parts)
     last = os.path.join(checkpoint.save_dir, LAST)
     return ours and checkpoint.restore_file == LAST and path == last
-
-
-def _check_architecture(trainer: Any, path: str) -> None:
-    """Refuses another architecture, whose parameters may have the same names and shapes.
-
-    Raises:
-        UserError: the checkpoint's architecture has another name
-    """
-    here = architecture_of(trainer.cfg.model)
-    there = saved_architecture(load_checkpoint(path, mmap=True))
-    if None not in (here, there) and here != there:
-        raise UserError(
-            f"--save-dir {trainer.cfg.checkpoint.save_dir}: holds checkpoints of {there!r}, not of "
-            f"{here!r}; give this run a folder of its own, or start from them with "
-            "--finetune-from-model."
-        )

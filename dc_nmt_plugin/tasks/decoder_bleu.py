@@ -14,12 +14,6 @@ from ..text.languages import bleu_tokenizer, known_as
 logger = logging.getLogger(__name__)
 
 ORDER = 4  # longest n-gram
-_STATISTICS = (
-    *(f"correct_{n}" for n in range(ORDER)),
-    *(f"total_{n}" for n in range(ORDER)),
-    "sys_len",
-    "ref_len",
-)
 
 
 def validation_bleu(task: Any, hypotheses: list[Any], targets: Any) -> Any:
@@ -53,32 +47,23 @@ def validation_bleu(task: Any, hypotheses: list[Any], targets: Any) -> Any:
 
 
 def bleu_statistics(name: str, bleu: Any) -> dict[str, int]:
-    """Returns the statistics of a batch's BLEU that are summed over batches.
-
-    Args:
-        name: of the score, such as ``bleu_aux1``
-        bleu: sacreBLEU's score
-    """
+    """Returns what is summed over batches for the score `name`, such as ``bleu_aux1``."""
     values = (*bleu.counts, *bleu.totals, bleu.sys_len, bleu.ref_len)
-    return {f"_{name}_{key}": value for key, value in zip(_STATISTICS, values, strict=True)}
+    return {f"_{name}_{number}": value for number, value in enumerate(values)}
 
 
 def log_bleu(name: str, logging_outputs: list[dict[str, Any]]) -> None:
     """Logs the score `name` of all batches and workers; does nothing in training."""
-    keys = [f"_{name}_{key}" for key in _STATISTICS]
+    keys = [f"_{name}_{number}" for number in range(2 * ORDER + 2)]
     if not any(keys[0] in log for log in logging_outputs):
         return
     for key in keys:
         metrics.log_scalar(key, float(sum(log.get(key, 0) for log in logging_outputs)))
 
     def score(meters: Any) -> float:
-        sums = [int(meters[key].sum) for key in keys]
+        *counts, length, reference_length = (int(meters[key].sum) for key in keys)
         bleu = BLEU.compute_bleu(
-            correct=sums[:ORDER],
-            total=sums[ORDER : 2 * ORDER],
-            sys_len=sums[-2],
-            ref_len=sums[-1],
-            smooth_method="exp",
+            counts[:ORDER], counts[ORDER:], length, reference_length, smooth_method="exp"
         )
         return float(round(bleu.score, 2))
 

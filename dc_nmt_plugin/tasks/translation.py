@@ -1,6 +1,7 @@
 """The translation task of all architectures, with every flag for decoding."""
 
 # fairseq reads the fields' types at run time: no postponed annotations here.
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -8,18 +9,10 @@ from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig as FairseqTranslationConfig
 from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
 
-from ..errors import ConfigError, choice_problem
+from ..errors import ConfigError, check_choices
 from ..names import PUBLISHED
 from .decoder_bleu import bleu_statistics, log_bleu, validation_bleu
-from .decoding import (
-    MAIN,
-    WuLengthPenalty,
-    choose_decoder,
-    choose_fusion,
-    decoding_with,
-    layers_for_bleu,
-    mask_source_layers,
-)
+from .decoding import MAIN, WuLengthPenalty, apply_decoding_flags, decoder_layer
 from .fast.beam_search import BeamSearchGenerator, RepeatBlocker
 from .run_record import RunRecord, of_training
 from .training_flags import contradictions
@@ -66,45 +59,36 @@ class JointTranslationTask(FairseqTranslationTask):
     """
 
     cfg: TranslationConfig
+    _bleu_layers: Sequence[int] = ()  # of the auxiliary decoders in --eval-bleu-decoders
     _run: Optional[RunRecord] = None  # in the process that saves checkpoints
 
-    @classmethod
-    def setup_task(cls, cfg: TranslationConfig, **kwargs: Any) -> "JointTranslationTask":
-        """
-        Raises:
-            ConfigError: an unknown ``--length-penalty``
-        """
-        problem = choice_problem("--length-penalty", cfg.length_penalty, LENGTH_PENALTIES)
-        if problem:
-            raise ConfigError([problem])
-        task: JointTranslationTask = super().setup_task(cfg, **kwargs)
-        return task
-
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        """Builds the model. Applies decoding flags; refuses them in training.
+        """Builds the model. Applies decoding flags to a trained one; refuses them in training.
 
         Raises:
-            ConfigError: settings that contradict each other, decoding flags in training, or a flag
-                that names a missing part, such as a decoder in ``--eval-bleu-decoders``
+            UserError: an unknown ``--length-penalty``, decoding flags in training, or a flag that
+                names a missing part, such as a decoder in ``--eval-bleu-decoders``
         """
-        changed = {
-            "--mask-source-layers": self.cfg.mask_source_layers is not None,
+        check_choices("--length-penalty", [self.cfg.length_penalty], LENGTH_PENALTIES)
+        changes = {
+            "--mask-source-layers": self.cfg.mask_source_layers,
             "--decode-with": self.cfg.decode_with != MAIN,
             "--no-aux-fusion": self.cfg.no_aux_fusion,
         }
-        if any(changed.values()) and not from_checkpoint:
+        if any(changes.values()) and not from_checkpoint:
             # they would change training, or what --eval-bleu measures
             raise ConfigError(
                 f"{flag}: is for decoding a trained model, not for training."
-                for flag, given in changed.items()
-                if given
+                for flag, changed in changes.items()
+                if changed
             )
+        names = [name.strip() for name in self.cfg.eval_bleu_decoders.split(",")]
+        if names != [MAIN] and not self.cfg.eval_bleu:
+            raise ConfigError("--eval-bleu-decoders: needs --eval-bleu.")
         model = super().build_model(cfg, from_checkpoint)
-        if from_checkpoint:  # fairseq-validate builds no generator
-            self._change_parts(model)
-        self._bleu_layers = layers_for_bleu(
-            model, self.cfg.eval_bleu_decoders, eval_bleu=self.cfg.eval_bleu
-        )
+        apply_decoding_flags(model, self.cfg)
+        layers = {decoder_layer(model, name, "--eval-bleu-decoders") for name in names}
+        self._bleu_layers = sorted(layer for layer in layers if layer is not None)
         return model
 
     def check_training(self, cfg: Any) -> None:
@@ -134,11 +118,11 @@ class JointTranslationTask(FairseqTranslationTask):
                 "decoder, and BLEU of --eval-bleu-decoders."
             )
         loss, sample_size, log = super().valid_step(sample, model, criterion)
-        if self.cfg.eval_bleu:
-            for layer in self._bleu_layers:
-                with decoding_with(model, layer):
-                    bleu = self._inference_with_bleu(self.sequence_generator, sample, model)
-                log.update(bleu_statistics(f"bleu_aux{layer}", bleu))
+        for layer in self._bleu_layers:
+            model.decoder.decode_with = layer
+            bleu = self._inference_with_bleu(self.sequence_generator, sample, model)
+            model.decoder.decode_with = None
+            log.update(bleu_statistics(f"bleu_aux{layer}", bleu))
         return loss, sample_size, log
 
     def _inference_with_bleu(self, generator: Any, sample: Any, model: Any) -> Any:
@@ -160,11 +144,6 @@ class JointTranslationTask(FairseqTranslationTask):
         if self._run:
             self._run.add_validation(stats)
 
-    def _change_parts(self, model: Any) -> None:
-        """Applies decoding flags to a model. Without flags, restores the model's defaults."""
-        choose_fusion(model, without=self.cfg.no_aux_fusion)
-        mask_source_layers(model, self.cfg.mask_source_layers)
-
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         """Logs fairseq's metrics, then ``bleu_aux1`` and so on."""
         if self._run and criterion.training:
@@ -173,9 +152,8 @@ class JointTranslationTask(FairseqTranslationTask):
             self._run.add_update(sum(int(log.get("ntokens", 0)) for log in logging_outputs))
         else:
             super().reduce_metrics(logging_outputs, criterion)
-        if self.cfg.eval_bleu:
-            for layer in self._bleu_layers:
-                log_bleu(f"bleu_aux{layer}", logging_outputs)
+        for layer in self._bleu_layers:
+            log_bleu(f"bleu_aux{layer}", logging_outputs)
 
     def build_generator(
         self,
@@ -185,14 +163,7 @@ class JointTranslationTask(FairseqTranslationTask):
         extra_gen_cls_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Builds fairseq's generator with the chosen length penalty; applies the decoding flags.
-
-        Raises:
-            ConfigError: a flag names a part that a model does not have
-        """
-        for model in models:
-            choose_decoder(model, self.cfg.decode_with)
-            self._change_parts(model)
+        """Builds our generator, or fairseq's for alignments, with the chosen length penalty."""
         if seq_gen_cls is None and not getattr(args, "print_alignment", False):
             seq_gen_cls = BeamSearchGenerator
         generator = super().build_generator(

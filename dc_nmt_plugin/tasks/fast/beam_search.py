@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from fairseq.search import BeamSearch
@@ -16,17 +16,6 @@ from ...modules.core.state import State
 from .onednn_layers import onednn_layers
 
 Hypotheses = list[list[dict[str, Tensor]]]
-
-
-class _Candidates(NamedTuple):
-    """Holds continuations of each sentence's hypotheses, (sentences, 2 * beam), best first."""
-
-    scores: Tensor
-    words: Tensor
-    rows: Tensor  # of the hypotheses that they continue
-
-    def of(self, sentences: Tensor) -> _Candidates:
-        return _Candidates(*(part.index_select(0, sentences) for part in self))
 
 
 class RepeatBlocker(nn.Module):
@@ -133,23 +122,24 @@ class BeamSearchGenerator(SequenceGenerator):
             self._forbid(lprobs, step, longest)
             if self.repeat_ngram_blocker is not None:
                 self.repeat_ngram_blocker(tokens, lprobs, sentences, beam, step)
-            candidates = self._candidates(lprobs, scores[:, step - 1] if step else None)
+            # continuations of each sentence's hypotheses, (sentences, 2 * beam), best first
+            best, words, rows = self._best(lprobs, scores[:, step - 1] if step else None)
             if weights is not None:
                 if attention is None:
                     weights = weights.repeat_interleave(beam, dim=0)
                     attention = weights.new_empty(*weights.shape, longest + 2)
                 attention[:, :, step + 1] = weights
 
-            ends = candidates.words.eq(self.eos) & candidates.scores.ne(-math.inf)
+            ends = words.eq(self.eos) & best.ne(-math.inf)
             # a hypothesis ends where the end token is among the best `beam` of its sentence
             first = ends[:, :beam]
-            ended = candidates.rows[:, :beam].masked_select(first)
+            ended = rows[:, :beam].masked_select(first)
             done: list[int] = []  # sentences, as they are numbered now
             if ended.numel():
                 done = self.finalize_hypos(
                     step,
                     ended,
-                    candidates.scores[:, :beam].masked_select(first),
+                    best[:, :beam].masked_select(first),
                     tokens,
                     scores,
                     finalized,
@@ -165,15 +155,15 @@ class BeamSearchGenerator(SequenceGenerator):
             if done:
                 left = sorted(set(range(len(ends))) - set(done))
                 keep = torch.tensor(left, device=source.device)
-                candidates = candidates.of(keep)
-                ends, lengths = ends[keep], lengths[keep]
+                best, words, rows, ends = best[keep], words[keep], rows[keep], ends[keep]
+                lengths = lengths[keep]
 
             # the best `beam` candidates that go on, in their order
             active = ends.to(torch.uint8).argsort(dim=1, stable=True)[:, :beam]
-            rows = candidates.rows.gather(1, active).view(-1)
+            rows = rows.gather(1, active).view(-1)
             tokens, scores = tokens.index_select(0, rows), scores.index_select(0, rows)
-            tokens[:, step + 1] = candidates.words.gather(1, active).view(-1)
-            scores[:, step] = candidates.scores.gather(1, active).view(-1)
+            tokens[:, step + 1] = words.gather(1, active).view(-1)
+            scores[:, step] = best.gather(1, active).view(-1)
             if attention is not None:
                 attention = attention.index_select(0, rows)
             if step == 0:  # the models have one row a sentence
@@ -191,8 +181,13 @@ class BeamSearchGenerator(SequenceGenerator):
                 "scores are not numbers (NaN): its training has diverged, or --fp16 is too coarse "
                 "for it; decode without --fp16, or with an earlier checkpoint."
             )
+        # one transfer from a GPU, not one for each hypothesis
+        values = iter(torch.stack([each["score"] for rows in finalized for each in rows]).tolist())
         for hypotheses in finalized:
-            hypotheses.sort(key=lambda each: float(each["score"]), reverse=True)
+            ranked = sorted(
+                zip(hypotheses, values, strict=False), key=lambda pair: pair[1], reverse=True
+            )
+            hypotheses[:] = [hypothesis for hypothesis, _ in ranked]
         return finalized
 
     def _forbid(self, lprobs: Tensor, step: int, longest: int) -> None:
@@ -206,12 +201,15 @@ class BeamSearchGenerator(SequenceGenerator):
         elif step < self.min_len:
             lprobs[:, self.eos] = -math.inf
 
-    def _candidates(self, lprobs: Tensor, scores: Tensor | None) -> _Candidates:
+    def _best(self, lprobs: Tensor, scores: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Returns the 2 × beam best continuations of each sentence's hypotheses, best first.
 
         Args:
             lprobs: (rows, V) log-probabilities of the next token; at the first step (sentences, V)
             scores: (rows) of the hypotheses so far; None at the first step
+
+        Returns:
+            their scores, next tokens, and the rows that they continue, each (sentences, 2 * beam)
         """
         vocabulary = lprobs.size(1)
         sums = lprobs
@@ -223,4 +221,4 @@ class BeamSearchGenerator(SequenceGenerator):
             best, index = sums.topk(2 * self.beam_size)
         starts = torch.arange(0, len(best) * self.beam_size, self.beam_size, device=best.device)
         rows = index.div(vocabulary, rounding_mode="floor") + starts[:, None]
-        return _Candidates(best, index.remainder(vocabulary), rows)
+        return best, index.remainder(vocabulary), rows
