@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-APPLIED, NOT_NEEDED, NOT_LOADED = "applied", "not needed here", "not loaded by this program"
+APPLIED, NOT_LOADED = "applied", "not loaded by this program"
 _MARK = "_dc_nmt_plugin_"  # with the entry's name an attribute of each replacement
 
 
@@ -35,7 +35,6 @@ class Change:
         test: the file that tests it, from the root of the repository
         loading: True for an entry that a user's own Python also gets; all others are only for
             fairseq's programs and ``dc-nmt``
-        needed: the entry is left out where it returns False
         make: the functions of `targets` → their replacements; for a setting, called without
             arguments to change it
     """
@@ -46,16 +45,11 @@ class Change:
     since: str
     test: str
     loading: bool
-    needed: Callable[[], bool]
     make: Callable[..., Any]
 
 
 CHANGES: list[Change] = []  # in the order of application
 _states: dict[str, str] = {}
-
-
-def _always() -> bool:
-    return True
 
 
 def replace(
@@ -65,7 +59,6 @@ def replace(
     since: str,
     test: str,
     loading: bool = False,
-    needed: Callable[[], bool] = _always,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares that the decorated function makes replacements for functions.
 
@@ -74,7 +67,7 @@ def replace(
     """
 
     def declare(make: Callable[..., Any]) -> Callable[..., Any]:
-        CHANGES.append(Change(make.__name__, targets, reason, since, test, loading, needed, make))
+        CHANGES.append(Change(make.__name__, targets, reason, since, test, loading, make))
         return make
 
     return declare
@@ -93,8 +86,7 @@ def apply_change(entry: Change, *, load: bool = False) -> str:
         load: also import programs of fairseq (``fairseq_cli``) that this process has not loaded
 
     Returns:
-        ``applied``, ``not needed here``, ``not loaded by this program``, or the reason why the
-        targets stay unchanged
+        ``applied``, ``not loaded by this program``, or the reason why the targets stay unchanged
     """
     if _states.get(entry.name, NOT_LOADED) == NOT_LOADED:
         _states[entry.name] = _apply(entry, load=load)
@@ -103,12 +95,10 @@ def apply_change(entry: Change, *, load: bool = False) -> str:
 
 def is_left_out(state: str) -> bool:
     """Returns True for a state that gives the reason why targets stay unchanged."""
-    return state not in (APPLIED, NOT_NEEDED, NOT_LOADED)
+    return state not in (APPLIED, NOT_LOADED)
 
 
 def _apply(entry: Change, *, load: bool) -> str:
-    if not entry.needed():
-        return NOT_NEEDED
     if not all(entry.targets.values()):
         entry.make()
         return APPLIED

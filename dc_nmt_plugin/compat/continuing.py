@@ -16,8 +16,9 @@ from typing import IO, Any
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
 
 from ..checkpoints.loading import LAST
-from ..errors import UserError
+from ..errors import ConfigError, UserError
 from .change import program_module, replace
+from .programs import contradictions
 
 logger = logging.getLogger(__name__)
 
@@ -101,8 +102,9 @@ def keep_the_patience(
 )
 def begin_safely(load: Callable[..., Any]) -> Callable[..., Any]:
     def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
-        if hasattr(trainer.task, "check_training"):
-            trainer.task.check_training(trainer.cfg)
+        problems = contradictions(trainer.cfg)
+        if problems:
+            raise ConfigError(problems)
         if not cfg.no_save:
             if trainer.data_parallel_rank == 0:
                 lock_folder(cfg.save_dir, trainer.checkpoint_suffix)

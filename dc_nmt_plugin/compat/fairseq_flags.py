@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -26,15 +25,14 @@ def parse_flags(program: str, words: Sequence[str]) -> Any:
     """
     train = program == TRAIN
     parser = options.get_training_parser() if train else options.get_generation_parser()
-    parser.error = functools.partial(_refuse, program, parser)
+
+    def refuse(message: str) -> NoReturn:
+        start = "unrecognized arguments: "
+        if message.startswith(start):
+            word = message.removeprefix(start).split()[0].partition("=")[0]
+            hint = did_you_mean(word, parser._option_string_actions)
+            message = f"{word}: {program} has no such flag.{hint}"
+        raise UsageError(message.removeprefix("argument "))
+
+    parser.error = refuse  # one sentence instead of two pages of fairseq's usage
     return options.parse_args_and_arch(parser, list(words))
-
-
-def _refuse(program: str, parser: Any, message: str) -> NoReturn:
-    """Raises one sentence instead of two pages of fairseq's usage."""
-    start = "unrecognized arguments: "
-    if message.startswith(start):
-        word = message.removeprefix(start).split()[0].partition("=")[0]
-        hint = did_you_mean(word, parser._option_string_actions)
-        message = f"{word}: {program} has no such flag.{hint}"
-    raise UsageError(message.removeprefix("argument "))

@@ -50,14 +50,12 @@ def name_the_method(stock: Callable[..., Any]) -> Callable[..., Any]:
     reason="workers of loaders and fairseq-preprocess are no forks: each imports torch and fairseq",
     since="Python 3.14 on Linux",
     test="tests/unit/compat/test_changes.py",
-    needed=lambda: (
-        sys.version_info >= (3, 14)
-        and sys.platform == "linux"
-        and multiprocessing.get_start_method(allow_none=True) in (None, "forkserver")
-    ),
 )
 def fork_workers() -> None:
-    multiprocessing.set_start_method("fork", force=True)
+    method = multiprocessing.get_start_method(allow_none=True)
+    new_default = sys.version_info >= (3, 14) and sys.platform == "linux"
+    if new_default and method in (None, "forkserver"):
+        multiprocessing.set_start_method("fork", force=True)
 
 
 @replace(

@@ -15,7 +15,6 @@ from .decoder_bleu import bleu_statistics, log_bleu, validation_bleu
 from .decoding import MAIN, WuLengthPenalty, apply_decoding_flags, decoder_layer
 from .fast.beam_search import BeamSearchGenerator, RepeatBlocker
 from .run_record import RunRecord, of_training
-from .training_flags import contradictions
 
 LENGTH_PENALTIES = ("fairseq", "wu")
 
@@ -90,16 +89,6 @@ class JointTranslationTask(FairseqTranslationTask):
         layers = {decoder_layer(model, name, "--eval-bleu-decoders") for name in names}
         self._bleu_layers = sorted(layer for layer in layers if layer is not None)
         return model
-
-    def check_training(self, cfg: Any) -> None:
-        """Is called by ``compat/continuing.py`` with fairseq's configuration, before training.
-
-        Raises:
-            ConfigError: flags contradict each other
-        """
-        problems = contradictions(cfg)
-        if problems:
-            raise ConfigError(problems)
 
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
         # A reused iterator repeats the batches of the first epoch. A continued run makes batches

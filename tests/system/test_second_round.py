@@ -11,7 +11,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from systems import SOURCE, TARGET, family, generation, load, train, training
 
 from dc_nmt_plugin.compat.continuing import lock_folder
-from dc_nmt_plugin.tasks.training_flags import contradictions
+from dc_nmt_plugin.compat.programs import contradictions
 
 ARCH = "transformer_dc"
 
@@ -23,7 +23,6 @@ REFUSED = {
     "--lr-scheduler inverse_sqrt --warmup-updates 0": ["--warmup-updates: 0", "at least 1"],
     "--lr-scheduler polynomial_decay --total-num-update 3 --max-update 6": ["--total-num-update"],
     "--lr-scheduler cosine --warmup-updates 6 --max-update 6": ["--warmup-updates: 6"],
-    "--disable-validation --patience 2": ["--disable-validation", "--patience"],
     '--eval-bleu --eval-bleu-args {"beam":1,"max_len_bb":9}': ["'max_len_b'", "--eval-bleu-args"],
     "--best-checkpoint-metric bleu --maximize-best-checkpoint-metric": ["needs --eval-bleu"],
     "--wandb-project P": ["--wandb-project", "pip install wandb"],
