@@ -53,12 +53,7 @@ _states: dict[str, str] = {}
 
 
 def replace(
-    targets: Mapping[str, str],
-    *,
-    reason: str,
-    since: str,
-    test: str,
-    loading: bool = False,
+    targets: Mapping[str, str], *, reason: str, since: str, test: str, loading: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares that the decorated function makes replacements for functions.
 

@@ -6,11 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from ..checkpoints.dictionaries import (
-    check_further_folders,
-    check_text,
-    record_of_text,
-)
+from ..checkpoints.dictionaries import check_further_folders, check_text, record_of_text
 from ..checkpoints.loading import LAST, architecture_of, load_checkpoint, saved_architecture
 from ..errors import UserError
 from .change import replace

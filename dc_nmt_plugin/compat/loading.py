@@ -11,11 +11,7 @@ from typing import Any
 import torch
 
 from ..checkpoints.literals import plain_value
-from ..checkpoints.loading import (
-    DEAD_PARAMETERS,
-    allow_fairseq_checkpoints,
-    unreadable,
-)
+from ..checkpoints.loading import DEAD_PARAMETERS, allow_fairseq_checkpoints, unreadable
 from ..errors import UserError
 from .change import change, replace
 
