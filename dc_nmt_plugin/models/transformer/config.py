@@ -310,14 +310,21 @@ def idle_settings(flags: Any) -> dict[str, str]:
         cfg.check()
     except ConfigError:  # building the model refuses them
         return {}
-    kinds = {layer.kind for side in SIDES for layer in cfg.layers_of(side)}
+    layers = [layer for side in SIDES for layer in cfg.layers_of(side)]
     idle = {}
     for kind, options in SELF_ATTENTION_KINDS.items():
-        for setting in options.values() if kind not in kinds else ():
-            idle[setting] = (
-                f"is for {kind} self-attention, and this model has none; leave it out, or give "
-                f"--encoder-self-attention {kind}."
-            )
+        of_kind = [layer.options for layer in layers if layer.kind == kind]
+        for option, setting in options.items():
+            if not of_kind:
+                idle[setting] = (
+                    f"is for {kind} self-attention, and this model has none; leave it out, or give "
+                    f"--encoder-self-attention {kind}."
+                )
+            elif all(each[option] != getattr(cfg, setting) for each in of_kind):
+                idle[setting] = (
+                    f"no layer has this {option}, because --encoder-layers-of or "
+                    "--decoder-layers-of gives another one; leave one of them out."
+                )
     for side in SIDES:
         if getattr(cfg, f"{side}_self_attention") == "standard":
             idle[f"{side}_self_attention_layers"] = (

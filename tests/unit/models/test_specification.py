@@ -115,3 +115,5 @@ def test_flags_without_effect():
     idle = idle_settings(TransformerConfig(**SIX, encoder_layers_of="dual_context*6"))
     assert "this model has none" in idle["ctx_gate"]
     assert "dc_kernel_size" not in idle
+    other = TransformerConfig(**SIX, encoder_layers_of="dual_context(kernel=3)*6", dc_kernel_size=5)
+    assert "no layer has this kernel" in idle_settings(other)["dc_kernel_size"]
