@@ -194,7 +194,7 @@ chosen=$(for run in "${runs[@]}"; do updates_of "$run"; done | sort -n | uniq -c
 for run in "${runs[@]}"; do
   mkdir -p "$out/$run/later"
   for update in $(updates_of "$run"); do
-    [ "$update" -le "$chosen" ] || mv "$run"/checkpoints/checkpoint_*_"$update".pt "$run/later/"
+    [ "$update" -le "$chosen" ] || mv "$out/$run"/checkpoints/checkpoint_*_"$update".pt "$out/$run/later/"
   done
 done
 count=$(updates_of "${runs[0]}" | wc -l)

@@ -14,23 +14,23 @@ GPU = Path(__file__).resolve().parents[2] / "examples/europarl_en_fr/gpu.sh"
 # "quick" saves a checkpoint every 0.1 s, other systems every 0.4 s; "broken" fails at once
 DC_NMT = """#!/usr/bin/env bash
 set -eu
-command=$1 system=${3:-} out="" keep=""
+command=$1 system=${3:-} out="" keep="" name=""
 while [ $# -gt 0 ]; do
-  case $1 in --out) out=$2 ;; --run) keep=$2 ;; esac
+  case $1 in --out) out=$2 ;; --run) keep=$2 ;; --name) name=$2 ;; esac
   shift
 done
 case $command in
   train)
     [ $system != broken ] || { echo "no such flag"; exit 2; }
-    run=$out/$system-s1/checkpoints
+    run=$out/$name/checkpoints
     mkdir -p $run
     while n=$(ls $run | wc -l); do
       touch $run/checkpoint_1_$((10 * n + 10)).pt
-      echo "{\\"num_updates\\": \\"$((10 * n + 10))\\"}" >>$out/$system-s1/train.log
+      echo "{\\"num_updates\\": \\"$((10 * n + 10))\\"}" >>$out/$name/train.log
       [ $system = quick ] && sleep 0.1 || sleep 0.4
     done
     ;;
-  evaluate) ls $out/$system-s1/checkpoints >$out/$system-s1/evaluated ;;
+  evaluate) ls $out/$name/checkpoints >$out/$name/evaluated ;;
   export) mkdir -p $keep ;;
 esac
 """
@@ -56,8 +56,8 @@ def begin(folder: Path, *systems: str, minutes: float = 0.05) -> subprocess.Pope
     )
 
 
-def updates(folder: Path, system: str, place: str = "checkpoints") -> set[int]:
-    files = (folder / f"out/{system}-s1/{place}").glob("*.pt")
+def updates(folder: Path, system: str, place: str = "checkpoints", seed: int = 1) -> set[int]:
+    files = (folder / f"out/{system}-s{seed}/{place}").glob("*.pt")
     return {int(file.stem.rpartition("_")[2]) for file in files}
 
 
@@ -86,6 +86,15 @@ def test_a_system_that_fails_is_shown_and_the_others_are_evaluated(folder):
     script = begin(folder, "quick", "broken")
     said = script.communicate(timeout=40)[0]
     assert script.returncode == 1
-    assert "train: broken failed:\nno such flag" in said and "failed: broken" in said
+    assert "train: broken-s1 failed:\nno such flag" in said and "failed: broken-s1" in said
     assert (folder / "out/quick-s1/evaluated").is_file()
     assert not (folder / "out/kept-s1/done").exists()
+
+
+def test_several_seeds_are_trained_together(folder):
+    said = begin(folder, "quick", "slow", "--seed", "1", "--seed", "7").communicate(timeout=40)[0]
+    assert (folder / "out/kept-s1-7/done").is_file(), said
+    compared = updates(folder, "slow")
+    assert updates(folder, "quick", seed=7) == updates(folder, "slow", seed=7) == compared
+    twice = begin(folder, "quick", "--seed", "2", "--seed", "2").communicate(timeout=20)[0]
+    assert "--seed '2' was given twice" in twice
