@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,9 +125,8 @@ def chosen_names(chosen: Sequence[str] | None, own: Sequence[str]) -> list[str]:
     if chosen and len(chosen) != len(own):
         raise UsageError(f"--names: {len(chosen)} names for {len(own)} systems")
     names = list(chosen or own)
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise UsageError(f"{name}: given twice; every system needs a name of its own (--names)")
+    if len(set(names)) < len(names):
+        raise UsageError(f"--names: give each system a name of its own, not {', '.join(names)}")
     return names
 
 
