@@ -230,8 +230,7 @@ def _compare(
         for run in runs:
             seed = str(run.record.seed) if over_seeds and run.record.seed is not None else ""
             texts.setdefault(label, {})[seed] = next(remaining).hypotheses
-    compared = compare_systems(texts, references, language, metric)
-    return signature, compared if over_seeds else [replace(each, seeds=None) for each in compared]
+    return signature, compare_systems(texts, references, language, metric)
 
 
 def _row(

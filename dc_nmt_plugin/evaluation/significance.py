@@ -31,7 +31,7 @@ class Comparison:
         deviation: standard deviation of the scores of several seeds; None for one run
         difference: mean score minus mean score of the baseline, over `seeds`; None for the baseline
         seeds: that both have; empty: they share no seed, so the difference is over all seeds; None
-            for the baseline
+            for the baseline and single runs
         against: the test of the difference; None for the baseline, and where both have too little
             text for a test
         corrected_p: two-sided p, by Holm for the number of systems
@@ -73,10 +73,11 @@ def compare_systems(
     for number, (name, runs) in enumerate(scores.items()):
         if name != baseline:
             test = compare(runs, scores[baseline])
+            common = common_seeds(runs, scores[baseline])
             comparisons[number] = replace(
                 comparisons[number],
                 difference=test.value,
-                seeds=common_seeds(runs, scores[baseline]),
+                seeds=None if common == ("",) else common,  # single runs
                 against=test if enough[name] or enough[baseline] else None,
             )
     tested = [c.against.p_value for c in comparisons if c.against]
@@ -92,8 +93,7 @@ def paired_bootstrap(
 ) -> list[Comparison]:
     """Runs :func:`compare_systems` with one run for each system: name → lines."""
     runs = {name: {"": lines} for name, lines in hypotheses.items()}
-    comparisons = compare_systems(runs, references, target_lang, metric)
-    return [replace(comparison, seeds=None) for comparison in comparisons]
+    return compare_systems(runs, references, target_lang, metric)
 
 
 def _resampled(
