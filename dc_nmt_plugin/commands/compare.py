@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..files import write_lines
+from ..files import making, write_lines
 from .parser import Parser, add_forms, add_plain_text, form_of, print_json, values_of
 
 if TYPE_CHECKING:
@@ -121,12 +121,12 @@ def _write_texts(folder: Path, texts: Mapping[str, Sequence[str]], lowercase: bo
     Raises:
         UserError: the folder has files
     """
-    if folder.exists() and (folder.is_file() or any(folder.iterdir())):
-        raise UsageError(f"--texts {folder}: exists; name a new folder")
     files = []
-    for number, lines in enumerate(texts.values()):
-        files.append(str(folder / (f"system{number}" if number else "reference")))
-        write_lines(files[-1], list(lines))
+    with making(folder) as part:
+        for number, lines in enumerate(texts.values()):
+            name = f"system{number}" if number else "reference"
+            files.append(str(folder / name))
+            write_lines(part / name, list(lines))
     command = ["compare-mt", *files, "--sys_names", *list(texts)[1:]]
     command += ["--compare_scores", f"score_type=bleu,bootstrap=1000,case_insensitive={lowercase}"]
     command += ["--output_directory", str(folder / "report")]
