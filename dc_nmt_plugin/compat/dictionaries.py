@@ -11,6 +11,14 @@ from ..checkpoints.loading import LAST, architecture_of, load_checkpoint, saved_
 from ..errors import UserError
 from .change import replace
 
+_when_training_begins: list[Callable[[Any], None]] = []
+
+
+def when_training_begins(follow: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Registers a function to call with the trainer of a run that begins or continues."""
+    _when_training_begins.append(follow)
+    return follow
+
 
 @replace(
     {"fairseq.checkpoint_utils:load_model_ensemble_and_task": "8eb71b6f0a91"},
@@ -57,18 +65,15 @@ def same_dictionaries_in_training(
     save: Callable[..., Any], load: Callable[..., Any]
 ) -> tuple[Callable[..., Any], ...]:
     def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
-        saved = save(self, filename, {**extra_state, **record_of_text(self.task)})
-        if hasattr(self.task, "save_run"):  # this package's
-            self.task.save_run()
-        return saved
+        return save(self, filename, {**extra_state, **record_of_text(self.task)})
 
     def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
         check_further_folders(self.task)
         if os.path.isfile(filename):
             _check_checkpoint(self, filename)
         extra_state = load(self, filename, *args, **kwargs)
-        if hasattr(self.task, "begin_run"):
-            self.task.begin_run(self)
+        for follow in _when_training_begins:
+            follow(self)
         return extra_state
 
     return save_checkpoint, load_checkpoint

@@ -165,7 +165,7 @@ def record_path(path: Path) -> Path:
         return path
     if not (path / RECORD).is_file():
         raise UserError(
-            f"{path}: no {RECORD} in it; fairseq-train with a --task of this plugin writes it"
+            f"{path}: no {RECORD} in it; fairseq-train with --user-dir dc_nmt_plugin writes it"
         )
     return path / RECORD
 

@@ -1,6 +1,7 @@
 """Tasks: one translation task with every hook."""
 
 from .. import compat as compat
+from . import run_record as run_record
 from . import translation
 
 __all__ = ["translation"]

@@ -15,10 +15,12 @@ from typing import Any
 from fairseq.data.data_utils import infer_language_pair
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.logging import metrics
+from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf
 
 from ..checkpoints.loading import architecture_of
 from ..checkpoints.plain import plain
+from ..compat.dictionaries import when_training_begins
 from ..files import load_json
 from ..flags import typed_flags
 from ..machine import used_device
@@ -62,6 +64,33 @@ class RunRecord:
             self.measure()  # perhaps there is nothing left to train
         else:
             (self._folder / CURVE).unlink(missing_ok=True)
+        self._follow(trainer)
+
+    def _follow(self, trainer: Any) -> None:
+        """Makes the trainer and its task, which may be fairseq's own, report to this record."""
+        task = trainer.task
+        reduce, save = task.reduce_metrics, trainer.save_checkpoint
+        post = getattr(task, "post_validate", None)  # few tasks have it
+
+        def reduce_metrics(logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+            if not criterion.training:
+                return reduce(logging_outputs, criterion)
+            with metrics.aggregate(_CURVE):
+                reduce(logging_outputs, criterion)
+            return self.add_update(sum(int(log.get("ntokens", 0)) for log in logging_outputs))
+
+        def post_validate(model: Any, stats: dict[str, Any], agg: Any) -> None:
+            if post:
+                post(model, stats, agg)
+            self.add_validation(stats)
+
+        def save_checkpoint(*args: Any, **kwargs: Any) -> Any:
+            saved = save(*args, **kwargs)
+            self.measure()
+            return saved
+
+        task.reduce_metrics, task.post_validate = reduce_metrics, post_validate
+        trainer.save_checkpoint = save_checkpoint
 
     def add_update(self, tokens: int) -> None:
         """Counts an update with so many target tokens."""
@@ -109,9 +138,16 @@ class RunRecord:
         update_record(self._folder / RECORD, measured)
 
 
-def of_training() -> Any:
-    """Returns a context in which fairseq's numbers also count for the learning curve."""
-    return metrics.aggregate(_CURVE)
+@when_training_begins
+def record_translation(trainer: Any) -> None:
+    """Begins the record of a training run of any translation task, fairseq's own too.
+
+    Only the process that saves checkpoints writes it. A task without a pair of languages, such as
+    back-translation from several ones, has no record.
+    """
+    saves = trainer.is_data_parallel_master and not trainer.cfg.checkpoint.no_save
+    if saves and isinstance(trainer.task, TranslationTask) and all(_languages(trainer.cfg)):
+        RunRecord(trainer)
 
 
 def _plain(value: Any) -> Any:
@@ -128,10 +164,8 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     if getattr(trainer, "bfloat16_flag", None):  # which the settings have no more
         settings[trainer.bfloat16_flag] = True
     name = before.name if before else folder.resolve().name
-    data = Path(str(cfg.task.data).split(os.pathsep)[0])
-    source, target = cfg.task.source_lang, cfg.task.target_lang
-    if source is None or target is None:
-        source, target = infer_language_pair(str(data))
+    data = _data(cfg)
+    source, target = _languages(cfg)
     world = cfg.distributed_training.distributed_world_size
     versions = {package: version_of(package) for package in ("dc_nmt_plugin", "torch", *FAIRSEQS)}
     tokens = None
@@ -160,6 +194,17 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
         decodings=before.decodings if before else (),
         written_in=os.path.abspath(folder),
     )
+
+
+def _data(cfg: Any) -> Path:
+    return Path(str(cfg.task.data).split(os.pathsep)[0])
+
+
+def _languages(cfg: Any) -> tuple[str, str] | tuple[None, None]:
+    """Returns the languages of --source-lang and --target-lang, or of the data folder."""
+    source = getattr(cfg.task, "source_lang", None)
+    target = getattr(cfg.task, "target_lang", None)
+    return (source, target) if source and target else infer_language_pair(str(_data(cfg)))
 
 
 def _settings(cfg: Any) -> Flags:

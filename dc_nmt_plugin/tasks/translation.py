@@ -14,7 +14,6 @@ from ..names import PUBLISHED
 from .decoder_bleu import bleu_statistics, log_bleu, validation_bleu
 from .decoding import MAIN, WuLengthPenalty, apply_decoding_flags, decoder_layer
 from .fast.beam_search import BeamSearchGenerator, RepeatBlocker
-from .run_record import RunRecord, of_training
 
 LENGTH_PENALTIES = ("fairseq", "wu")
 
@@ -59,7 +58,6 @@ class JointTranslationTask(FairseqTranslationTask):
 
     cfg: TranslationConfig
     _bleu_layers: Sequence[int] = ()  # of the auxiliary decoders in --eval-bleu-decoders
-    _run: Optional[RunRecord] = None  # in the process that saves checkpoints
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """Builds the model. Applies decoding flags to a trained one; refuses them in training.
@@ -118,29 +116,9 @@ class JointTranslationTask(FairseqTranslationTask):
         hypotheses = self.inference_step(generator, [model], sample)
         return validation_bleu(self, hypotheses, sample["target"])
 
-    def begin_run(self, trainer: Any) -> None:
-        """Begins the record of a training run; compat/dictionaries.py calls it."""
-        if trainer.is_data_parallel_master and not trainer.cfg.checkpoint.no_save:
-            self._run = RunRecord(trainer)
-
-    def save_run(self) -> None:
-        """Brings the record up to date after a checkpoint."""
-        if self._run:
-            self._run.measure()
-
-    def post_validate(self, model: Any, stats: dict[str, Any], agg: Any) -> None:
-        """Adds a validation to the learning curve; fairseq calls it."""
-        if self._run:
-            self._run.add_validation(stats)
-
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         """Logs fairseq's metrics, then ``bleu_aux1`` and so on."""
-        if self._run and criterion.training:
-            with of_training():
-                super().reduce_metrics(logging_outputs, criterion)
-            self._run.add_update(sum(int(log.get("ntokens", 0)) for log in logging_outputs))
-        else:
-            super().reduce_metrics(logging_outputs, criterion)
+        super().reduce_metrics(logging_outputs, criterion)
         for layer in self._bleu_layers:
             log_bleu(f"bleu_aux{layer}", logging_outputs)
 
