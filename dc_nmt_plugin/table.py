@@ -26,13 +26,18 @@ def filled_columns(header: Sequence[str], rows: Rows) -> list[list[str]]:
 def format_table(header: Sequence[str], rows: Rows, keys: int = 1) -> str:
     """Formats aligned columns, at most WIDTH wide, with numbers to the right.
 
-    A wider table continues below with its first columns again; a long text in the last column has
-    several lines.
+    A wider table continues below with the columns that name its rows; a long text in the last
+    column has several lines.
 
     Args:
-        keys: number of columns that name a row
+        keys: number of columns that name a row; more, where the next ones are needed and no numbers
     """
     lines = filled_columns(header, rows)
+    values = list(zip(*lines[1:], strict=True))  # of each column
+    while keys + 1 < len(values) and not _are_numbers(values[keys]):
+        if len(set(zip(*values[:keys], strict=True))) == len(rows):
+            break
+        keys += 1
     others = [max(map(len, column)) + 2 for column in zip(*lines, strict=True)][:-1]
     wrapped = []
     for *cells, last in lines:
@@ -60,9 +65,12 @@ def _aligned(column: Sequence[str], is_value: bool) -> list[str]:
     """Returns the cells of a column in one width, with a rule under the header."""
     header, *cells = column
     width = max(map(len, column))
-    numbers = is_value and all(not cell or cell[0] in "0123456789+-.<" for cell in cells)
-    align = str.rjust if numbers else str.ljust
+    align = str.rjust if is_value and _are_numbers(cells) else str.ljust
     return [align(header, width), "-" * width, *(align(cell, width) for cell in cells)]
+
+
+def _are_numbers(cells: Sequence[str]) -> bool:
+    return all(not cell or cell[0] in "0123456789+-.<" for cell in cells)
 
 
 def markdown_table(header: Sequence[str], rows: Rows) -> str:

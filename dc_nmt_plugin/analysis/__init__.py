@@ -52,6 +52,6 @@ ANALYSES = {
     ),
     "curves": (
         "learning curves: losses, BLEU and diagnostics",
-        "logs of fairseq-train --log-format json",
+        "curve.log of each run",
     ),
 }

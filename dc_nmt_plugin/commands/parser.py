@@ -287,8 +287,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=number(0), default=1, help="random seed; default: 1")
     parser.add_argument(
         "--name", type=folder_name,
-        help="name of the run's folder; default: ARCH-sSEED, with a size and --like between them "
-        "if given",
+        help="name of the run's folder; default: ARCH-sSEED, between them the size that --size or "
+        "the recipe names, and --like",
     )  # fmt: skip
     parser.add_argument(
         "--average", type=number(0), metavar="N",
