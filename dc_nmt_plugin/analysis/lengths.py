@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import UsageError, UserError
+from ..evaluation.significance import paired_bootstrap
+from ..evaluation.table_text import test_cells
 from ..figure import Chart, draw_charts
 from ..table import number_cell
 from .report import Results, Table
@@ -56,22 +58,21 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     hypotheses = subject.translate()
     bleu, signature = score(hypotheses)
     lines, references = score.lines(hypotheses), score.references(hypotheses)
-    groups = []
+    groups, texts = [], []
     for low, end in zip((0, *edges), (*edges, math.inf), strict=True):
         chosen = [i for i, length in enumerate(lengths) if low <= length < end]
         if chosen:
+            text = [lines[i] for i in chosen], [references[i] for i in chosen]
             groups.append({
                 "from": low,
                 "to": None if end == math.inf else int(end) - 1,
                 "sentences": len(chosen),
-                "bleu": group_bleu(
-                    score.metric.make(score.lang),
-                    [lines[i] for i in chosen],
-                    [references[i] for i in chosen],
-                ),
+                "bleu": group_bleu(score.metric.make(score.lang), *text),
             })  # fmt: skip
+            texts.append(text)
     return {"unit": args.unit, "text": score.text, "bleu": bleu, "signature": signature,
-            "groups": groups}  # fmt: skip
+            "groups": groups, "_texts": [*texts, (lines, references)],
+            "_scored": (score.lang, score.metric)}  # fmt: skip
 
 
 def group_bleu(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> float | None:
@@ -86,66 +87,96 @@ def group_bleu(metric: Any, hypotheses: Sequence[str], references: Sequence[str]
 
 
 def tables(results: Results, args: argparse.Namespace) -> list[Table]:
-    """Returns a row for each group; from the second run on, BLEU with its gain."""
+    """Returns a row for each group; from the second run on, BLEU with its gain and interval."""
     groups, scores = _side_by_side(results)
-    baseline, *others = results.values()
-    header = [f"source {baseline['unit']}", "sentences", next(iter(results))]
-    for label in list(results)[1:]:
-        header += [label, "gain"]
+    (first, baseline), *_ = results.items()
+    gains = _gains(results, scores)
+    header = [f"source {baseline['unit']}", "sentences", first]
+    for label in gains:
+        header += [label, "gain", "95% interval"]
     rows = []
-    for group, (first, *rest) in zip(groups, zip(*scores.values(), strict=True), strict=True):
-        row = [_label(group), f"{group['sentences']:,}", _cell(first, ".2f")]
-        for score in rest:
-            row += [_cell(score, ".2f"), _cell(_gain(score, first), "+.2f")]
+    everything = {"sentences": sum(group["sentences"] for group in groups)}
+    for place, group in enumerate([*groups, everything]):
+        row = [_label(group), f"{group['sentences']:,}", _cell(scores[first][place])]
+        for label, own in gains.items():
+            gain = own[place]
+            tested = test_cells(gain.difference, gain.against, None, False) if gain else ()
+            row += [_cell(scores[label][place]), *(tested[:2] or "--")]
         rows.append(row)
-    last = ["all", f"{sum(group['sentences'] for group in groups):,}", f"{baseline['bleu']:.2f}"]
-    for other in others:
-        last += [f"{other['bleu']:.2f}", f"{other['bleu'] - baseline['bleu']:+.2f}"]
     title = f"BLEU by source length in {baseline['unit']}; {baseline['text']}"
     missing = any(score is None for own in scores.values() for score in own)
-    return [Table(title, header, [*rows, last], [NO_SCORE] if missing else [])]
+    notes = [NO_SCORE] if missing else []
+    if gains:
+        notes.append(f"gain: over {first}; its interval includes variation between sentences only")
+    return [Table(title, header, rows, notes)]
 
 
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
-    """Draws BLEU above, and the differences to the first run below (Fig. 5)."""
+    """Draws BLEU above, and the gains over the first run with their intervals below (Fig. 5)."""
     groups, scores = _side_by_side(results)
-    unit = next(iter(results.values()))["unit"]
-    x = f"{unit} of the source sentence (number of sentences)"
-    places = range(len(groups))
-    first, *others = results
-
-    def line(values: Sequence[float | None]) -> dict[int, float]:
-        return {place: math.nan if bleu is None else bleu for place, bleu in enumerate(values)}
+    (first, baseline), *_ = results.items()
+    gains = _gains(results, scores)
+    x = f"{baseline['unit']} of the source sentence (number of sentences)"
+    places = range(len(groups))  # without the whole text
 
     def name_groups(axes: Any) -> None:
         labels = [f"{_label(group)}\n({group['sentences']:,})" for group in groups]
         axes.set_xticks(places, labels, fontsize=8)
 
-    lines = {label: line(own) for label, own in scores.items()}
+    def add_intervals(axes: Any) -> None:
+        name_groups(axes)
+        for line, own in zip(list(axes.lines), gains.values(), strict=True):
+            for place in places:
+                if own[place] and own[place].against:
+                    interval = own[place].against.interval
+                    axes.vlines(place, *interval, color=line.get_color(), linewidth=1)
+
+    lines = {
+        label: {place: math.nan if own[place] is None else own[place] for place in places}
+        for label, own in scores.items()
+    }
     charts = [Chart(x, "BLEU", lines, finish=name_groups)]
-    if others:
-        gains = {label: line(list(map(_gain, scores[label], scores[first]))) for label in others}
-        charts.append(Chart(x, f"BLEU above {first}", gains, finish=name_groups))
+    if gains:
+        above = {
+            label: {place: own[place].difference if own[place] else math.nan for place in places}
+            for label, own in gains.items()
+        }
+        charts.append(Chart(x, f"BLEU above {first}, 95%", above, finish=add_intervals))
     draw_charts(figure, charts, columns=1, size=PANEL)
 
 
-def _gain(score: float | None, baseline: float | None) -> float | None:
-    return None if score is None or baseline is None else score - baseline
+def _gains(results: Results, scores: dict[str, list[float | None]]) -> dict[str, list[Any]]:
+    """Returns label → comparison with the first run in each group and, last, in the whole text.
+
+    None where one of both has no score.
+    """
+    (first, baseline), *others = results.items()
+    gains: dict[str, list[Any]] = {label: [] for label, _ in others}
+    for place, (lines, references) in enumerate(baseline["_texts"]):
+        for label, found in others:
+            compared = None
+            if scores[first][place] is not None and scores[label][place] is not None:
+                both = {"": lines, label: found["_texts"][place][0]}
+                _, compared = paired_bootstrap(both, references, *baseline["_scored"])
+            gains[label].append(compared)
+    return gains
 
 
-def _cell(value: float | None, form: str) -> str:
-    return number_cell(value, form) or "-"
+def _cell(score: float | None) -> str:
+    return number_cell(score, ".2f") or "-"
 
 
 def _label(group: dict[str, Any]) -> str:
-    low, high = group["from"], group["to"]
+    low, high = group.get("from"), group.get("to")
+    if low is None:
+        return "all"
     if low == high:
         return str(low)
     return f"{low}+" if high is None else f"{low}-{high}"
 
 
 def _side_by_side(results: Results) -> tuple[list[dict[str, Any]], dict[str, list[float | None]]]:
-    """Returns the groups, and the scores of all runs in them.
+    """Returns the groups, and the scores of all runs in them and, last, in the whole text.
 
     Raises:
         UserError: the groups differ: other text, or other pieces
@@ -161,5 +192,8 @@ def _side_by_side(results: Results) -> tuple[list[dict[str, Any]], dict[str, lis
                 f"{first} and {label} have other sentences in their length groups: compare runs "
                 "on the same text, with --unit words where their pieces differ."
             )
-    scores = {label: [g["bleu"] for g in found["groups"]] for label, found in results.items()}
+    scores = {
+        label: [*(group["bleu"] for group in found["groups"]), found["bleu"]]
+        for label, found in results.items()
+    }
     return results[first]["groups"], scores

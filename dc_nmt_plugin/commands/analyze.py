@@ -43,7 +43,11 @@ def main(argv: Sequence[str]) -> int:
     if figure is not None:
         analysis.draw(figure, results, args)
     if args.json:
-        print_json({"analysis": what, **facts, "runs": results})
+        shown = {
+            label: {name: value for name, value in found.items() if name[0] != "_"}
+            for label, found in results.items()
+        }
+        print_json({"analysis": what, **facts, "runs": shown})
     else:
         print(title)
         for table in tables:

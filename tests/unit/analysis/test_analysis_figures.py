@@ -13,6 +13,8 @@ from dc_nmt_plugin.analysis.lengths import group_bleu
 from dc_nmt_plugin.commands.parser import figure as figure_name
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.chance import Difference
+from dc_nmt_plugin.evaluation.metrics import METRICS
+from dc_nmt_plugin.evaluation.significance import paired_bootstrap
 from dc_nmt_plugin.figure import new_figure, save
 
 
@@ -145,22 +147,32 @@ def test_trees():
     assert leaves == [0, 1, 2]
 
 
-def lengths(*values):
+def lengths(*values, words="a b c d"):
     groups = [
         {"from": low, "to": None if low else 4, "sentences": 60, "bleu": bleu}
         for low, bleu in zip((0, 5), values, strict=True)
     ]
-    return {"unit": "words", "text": "", "bleu": 20.0, "groups": groups}
+    texts = [([words] * 30 + ["a b c d"] * 30, ["a b c d"] * 60)] * 3
+    scored = ("de", METRICS["sacrebleu"])
+    return {"unit": "words", "text": "", "bleu": 20.0, "groups": groups, "_texts": texts,
+            "_scored": scored}  # fmt: skip
 
 
 def test_lengths():
-    results = {"base": lengths(10.0, 20.0), "new": lengths(12.0, 19.0)}
+    results = {"base": lengths(10.0, 20.0), "new": lengths(12.0, 19.0, words="a b c x")}
     (bleu, gap), tables = drawn("lengths", results)
-    assert line(bleu, "base") == [10, 20] and line(gap, "new") == [2, -1]
-    assert tables[0].rows[0] == ["0-4", "60", "10.00", "12.00", "+2.00"]
+    assert line(bleu, "base") == [10, 20]
+    _, compared = paired_bootstrap(
+        {label: found["_texts"][0][0] for label, found in results.items()}, ["a b c d"] * 60, "de"
+    )
+    assert line(gap, "new") == [compared.difference] * 2
+    interval = "[{:.2f}, {:.2f}]".format(*compared.against.interval)
+    gain = f"{compared.difference:.2f}"
+    assert tables[0].rows[0] == ["0-4", "60", "10.00", "12.00", gain, interval]
+    assert len(gap.collections) == 2  # an interval in each group
     results["base"]["groups"][0]["bleu"] = None
     (bleu, gap), (table,) = drawn("lengths", results)
-    assert table.rows[0] == ["0-4", "60", "-", "12.00", "-"]
+    assert table.rows[0] == ["0-4", "60", "-", "12.00", "-", "-"]
     assert table.notes[0].startswith("-: fewer than 50 sentences")
     assert math.isnan(line(bleu, "base")[0]) and math.isnan(line(gap, "new")[0])
     results["new"]["groups"][0]["sentences"] = 9
