@@ -190,14 +190,19 @@ class Pipeline:
 # -- programs ----------------------------------------------------------------------------------
 
 
-@contextmanager
-def running(words: Sequence[str], **pipes: object) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs a program of this environment; leaving the block early ends it."""
+def start(words: Sequence[str], **pipes: object) -> subprocess.Popen[bytes]:
+    """Starts a program of this environment."""
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     environment = {**os.environ, "PATH": path}
     if "--cpu" in words:  # parts of fairseq use a GPU all the same where they see one
         environment["CUDA_VISIBLE_DEVICES"] = ""
-    process = subprocess.Popen(list(words), env=environment, close_fds=False, **pipes)  # type: ignore[call-overload]
+    return subprocess.Popen(list(words), env=environment, close_fds=False, **pipes)  # type: ignore[call-overload]
+
+
+@contextmanager
+def running(words: Sequence[str], **pipes: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs a program of this environment; leaving the block early ends it."""
+    process = start(words, **pipes)
     try:
         yield process
     except BaseException:
