@@ -35,15 +35,14 @@ class Group(NamedTuple):
 
 PLAIN = ("standard",)
 GROUPS = (
-    Group("train", "bf16", PLAIN, ("packing",), 8),
-    Group("train", "bf16", ALL, (), 10),
+    Group("train", "bf16", ALL, (), 12),
     Group("decode", "bf16", PLAIN, ("beam_search",), 6, size=""),
-    Group("train", "bf16", PLAIN, ("packing",), 6, size=""),
+    Group("train", "bf16", PLAIN, (), 6, size=""),
     Group("decode", "bf16", ALL, (), 12),
-    Group("decode", "bf16", PLAIN, ("beam_search",), 10),
-    Group("train", "fp32", PLAIN, ("packing",), 5),
-    Group("decode", "fp32", PLAIN, ("beam_search",), 6),
-    Group("train", "amp", PLAIN, ("packing",), 5),
+    Group("decode", "bf16", PLAIN, ("beam_search", "onednn"), 10),
+    Group("train", "fp32", PLAIN, ("dropout",), 5),
+    Group("decode", "fp32", PLAIN, ("beam_search", "onednn"), 6),
+    Group("train", "amp", PLAIN, (), 5),
     Group("decode", "bf16", ("mlmha_m_00",), ("joint_attention",), 5),
 )
 

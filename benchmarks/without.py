@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dc_nmt_plugin.modules.core import attention
-from dc_nmt_plugin.modules.fast import dropout, packing
+from dc_nmt_plugin.modules.fast import dropout
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
 from dc_nmt_plugin.tasks.fast import beam_search, onednn_layers
 
@@ -60,7 +60,6 @@ project = MultiLayerAttention.project_for_decoding
 
 PIECES: dict[str, Callable[[], list[Swap]]] = {
     # of training
-    "packing": lambda: everywhere(packing.worth_packing, lambda rows, padding: None),
     "dropout": lambda: [
         *everywhere(dropout.dropout, F.dropout),
         *everywhere(dropout.add_dropped, plain_add),

@@ -19,7 +19,6 @@ from torch import Tensor
 
 from ..modules.core.recording import recording
 from ..modules.diagnostics import NEEDED, Batch, Totals, diagnose
-from ..modules.fast.packing import pack, real_rows
 from ..names import PUBLISHED
 
 
@@ -139,15 +138,16 @@ class JointLossCriterion(FairseqCriterion):
         """
         features = features[:, self.ignore_prefix_size :]
         target = target[:, self.ignore_prefix_size :]
-        rows, positions = real_rows(target.eq(self.padding_idx)), target.numel()
-        target = target.flatten().index_select(0, rows)
-        logits = model.decoder.output_layer(pack(features, rows))  # (N, V)
+        positions = target.numel()
+        real = target.flatten().ne(self.padding_idx).nonzero().squeeze(1)  # (N)
+        target = target.flatten().index_select(0, real)
+        logits = model.decoder.output_layer(features.flatten(0, 1).index_select(0, real))  # (N, V)
         exact = torch.promote_types(logits.dtype, torch.float32)
         lprobs = torch.log_softmax(logits, dim=-1, dtype=exact)
         loss, nll = label_smoothed_nll_loss(lprobs, target, self.eps, reduce=reduce)
         if not reduce:  # back to all positions, with 0 at padding
             zeros = loss.new_zeros(positions)
-            loss, nll = (zeros.index_copy(0, rows, part)[:, None] for part in (loss, nll))
+            loss, nll = (zeros.index_copy(0, real, part)[:, None] for part in (loss, nll))
         if self._counts_correct(model):
             correct = logits.argmax(dim=1).eq(target).sum()
         else:

@@ -14,7 +14,7 @@ from commands import ROOT
 def test_steps_of_an_architecture_against_fairseqs_model(corpus, tmp_path):
     out = tmp_path / "rows.json"
     words = ["steps", str(corpus), "transformer_dc_micro", "--rounds", "2", "--json", str(out)]
-    words += ["--without", "packing,dropout"]
+    words += ["--without", "dropout,onednn"]
 
     def measure():
         sys.argv = ["bench.py", *words, "--max-tokens", "80"]
@@ -30,8 +30,8 @@ def test_steps_of_an_architecture_against_fairseqs_model(corpus, tmp_path):
         "stock",
         "stock again",
         "transformer_dc_micro",
-        "transformer_dc_micro without packing",
         "transformer_dc_micro without dropout",
+        "transformer_dc_micro without onednn",
     ]
     assert all(len(row["ratios"]) == 2 and row["rate"] > 0 for row in rows)
     assert "| transformer_dc_micro" in printed

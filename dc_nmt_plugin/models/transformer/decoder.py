@@ -15,7 +15,6 @@ from ...modules.core.masks import SequenceMask
 from ...modules.core.recording import recording
 from ...modules.core.source import Source
 from ...modules.core.state import State
-from ...modules.fast.packing import real_rows, worth_packing
 from ..decoder import Decoder, DecoderOutput
 from .layers import LayerStack, TokenEmbedding
 
@@ -158,5 +157,4 @@ class TransformerDecoder(Decoder):
         is_padding = tokens.eq(self.padding_idx)
         # padding on the right is never seen by a real position: only padding on the left matters
         padding = is_padding if bool(is_padding[:, 0].any()) else None
-        rows = real_rows(is_padding)
-        return SequenceMask.build(padding, causal=True, rows=worth_packing(rows, is_padding))
+        return SequenceMask.build(padding, causal=True)

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
 from ...modules.core.source import Source
-from ...modules.fast.packing import real_rows, worth_packing
 from .layers import LayerStack, TokenEmbedding
 
 
@@ -77,9 +76,8 @@ class TransformerEncoder(FairseqEncoder):
             what the decoders attend to, one row a sentence
         """
         is_padding = src_tokens.eq(self.padding_idx)  # (B, M)
-        rows = real_rows(is_padding)
-        padding = is_padding if len(rows) < is_padding.numel() else None
-        mask = SequenceMask.build(padding, rows=worth_packing(rows, is_padding))
+        padding = is_padding if bool(is_padding.any()) else None
+        mask = SequenceMask.build(padding)
         x = mask.zero_padding(self.embedding(src_tokens))  # (B, M, C)
         outputs = self.stack(x, Flow(mask, tokens=src_tokens))
         features = []

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ...modules.core.flow import Flow
-from ...modules.core.masks import SequenceMask
 from ...modules.core.state import Stateful
 from ...modules.fast.dropout import add_dropped, dropout
 from ...modules.feed_forward import GATED, gated_width
@@ -118,11 +117,9 @@ class Layer(nn.Module):
             return add_dropped(x, sublayer(norm(x)), self.dropout, self.training)
         return norm(add_dropped(x, sublayer(x), self.dropout, self.training))
 
-    def transform(self, x: Tensor, mask: SequenceMask) -> Tensor:
-        """Applies the feed-forward sublayer to real positions; x (B, T, C) → (B, T, C)."""
-        return mask.on_real(
-            x, lambda real: self.residual(real, self.final_layer_norm, self.feed_forward)
-        )
+    def transform(self, x: Tensor) -> Tensor:
+        """Applies the feed-forward sublayer; x (B, T, C) → (B, T, C)."""
+        return self.residual(x, self.final_layer_norm, self.feed_forward)
 
     def feed_forward(self, x: Tensor) -> Tensor:
         """Maps (…, C) → (…, C)."""
@@ -146,7 +143,7 @@ class EncoderLayer(Layer):
     def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """Maps (B, T, C) → (B, T, C); ``flow.inputs`` ends with x."""
         x = self.residual(x, self.self_attn_layer_norm, lambda r: self.self_attn(r, flow))
-        return self.transform(x, flow.mask)
+        return self.transform(x)
 
 
 class DecoderLayer(Layer):
@@ -180,7 +177,7 @@ class DecoderLayer(Layer):
         if self.fusion is not None and flow.auxiliary is not None:
             x = self.fusion(x, flow.auxiliary)
         x = self.residual(x, self.encoder_attn_layer_norm, lambda r: self.encoder_attn(r, flow))
-        return self.transform(x, flow.mask)
+        return self.transform(x)
 
 
 class LayerStack(Stateful):

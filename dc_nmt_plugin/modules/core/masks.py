@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-
-from ..fast.packing import pack, unpack
 
 
 @dataclass(frozen=True)
@@ -19,8 +16,6 @@ class SequenceMask:
         padding: (B, T) bool, True at padding; None without padding, and in decoders also when all
             padding is on the right
         causal: position t sees positions ≤ t only
-        rows: (N) indices of the real positions among the B * T, if skipping padding in
-            position-wise work saves more than the copies cost; else None
         allowed: bool, True = may be attended, broadcastable to (B, H, T, T), as
             ``scaled_dot_product_attention`` takes it; None if `is_causal` is enough
     """
@@ -28,7 +23,6 @@ class SequenceMask:
     padding: Tensor | None = None
     causal: bool = False
     allowed: Tensor | None = None
-    rows: Tensor | None = None
 
     @property
     def is_causal(self) -> bool:
@@ -36,38 +30,24 @@ class SequenceMask:
         return self.causal and self.allowed is None
 
     @staticmethod
-    def build(
-        padding: Tensor | None, *, causal: bool = False, rows: Tensor | None = None
-    ) -> SequenceMask:
+    def build(padding: Tensor | None, *, causal: bool = False) -> SequenceMask:
         """
         Args:
             padding: (B, T) bool, True at padding; None if no padding has to be masked
             causal: whether positions see only earlier ones and themselves
-            rows: see :class:`SequenceMask`
 
         In a causal mask, every position may see itself: a softmax over no keys is NaN. Padding on
         the right needs no mask, because no real position looks to the right.
         """
         if padding is None:
-            return SequenceMask(causal=causal, rows=rows)
+            return SequenceMask(causal=causal)
         if not causal:
-            return SequenceMask(padding, False, ~padding[:, None, None, :], rows)  # (B, 1, 1, T)
+            return SequenceMask(padding, False, ~padding[:, None, None, :])  # (B, 1, 1, T)
         length = padding.size(1)
         seen = torch.ones(length, length, dtype=torch.bool, device=padding.device).tril()
         itself = torch.eye(length, dtype=torch.bool, device=padding.device)
         allowed = seen & (~padding[:, None, None, :] | itself)  # (B, 1, T, T)
-        return SequenceMask(padding, True, allowed, rows)
-
-    def on_real(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        """Applies `function` to each position of x (B, T, C); the output at padding is arbitrary.
-
-        Args:
-            x: (B, T, C)
-            function: (..., C) → (..., C)
-        """
-        if self.rows is None:
-            return function(x)
-        return unpack(function(pack(x, self.rows)), self.rows, x.size(0), x.size(1))
+        return SequenceMask(padding, True, allowed)
 
     def zero_padding(self, x: Tensor) -> Tensor:
         """Returns x (B, T, C) with zeros at padded positions."""
