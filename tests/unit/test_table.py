@@ -13,8 +13,8 @@ def test_a_wide_table_continues_below_without_empty_lines():
 
 
 def test_each_part_of_a_wide_table_names_its_rows():
-    rows = [["run", f"layer {number}", "1 2 " * 12, "3 4 " * 12] for number in (1, 2)]
-    parts = format_table(["run", "layer", "distance", "entropy"], rows).split("\n\n")
+    rows = [["run", f"layer {number}", "1 " * 25, "3 " * 25, "7"] for number in (1, 2)]
+    parts = format_table(["run", "layer", "distance", "entropy", "n"], rows).split("\n\n")
     assert [part.split()[2] for part in parts] == ["distance", "entropy"]
     for part in parts:
         assert [line[:12] for line in part.splitlines()[2:]] == ["run  layer 1", "run  layer 2"]
