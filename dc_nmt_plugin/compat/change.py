@@ -110,9 +110,9 @@ def _apply(entry: Change, *, load: bool) -> str:
         function = getattr(stock, "__func__", stock)  # of a static method
         if hasattr(function, _MARK + entry.name):
             return APPLIED  # by this package under another name
-        found = digest(function)
-        if found != expected:
-            return f"{target} is not what the change was written for (its source is {found})"
+        actual = digest(function)
+        if actual != expected:
+            return f"{target} is not what the change was written for (its source is {actual})"
         places.append((owner, attribute, type(stock)))
         functions.append(function)
     replacements = entry.make(*functions)

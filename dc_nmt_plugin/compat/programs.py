@@ -47,9 +47,9 @@ def refuse_idle_flags(stock: Callable[..., Any]) -> Callable[..., Any]:
         if not hasattr(model, "idle_settings"):
             return parsed
         words = sys.argv[1:] if input_args is None else input_args
-        given = {setting_name(word.partition("=")[0]) for word in words if word[:2] == "--"}
+        chosen = {setting_name(word.partition("=")[0]) for word in words if word[:2] == "--"}
         idle = model.idle_settings(vars(args))
-        problems = [f"{flag_name(name)}: {idle[name]}" for name in idle if name in given]
+        problems = [f"{flag_name(name)}: {idle[name]}" for name in idle if name in chosen]
         if problems:
             raise ConfigError(problems)
         return parsed

@@ -34,16 +34,16 @@ def validation_bleu(task: Any, hypotheses: list[Any], targets: Any) -> Any:
         )
         return task.tokenizer.decode(line) if task.tokenizer else line
 
-    found = [text(rows[0]["tokens"], "UNKNOWNTOKENINHYP") for rows in hypotheses]
+    lines = [text(rows[0]["tokens"], "UNKNOWNTOKENINHYP") for rows in hypotheses]
     targets = [utils.strip_pad(row, task.tgt_dict.pad()) for row in targets]
     references = [text(row, "UNKNOWNTOKENINREF") for row in targets]
     if task.cfg.eval_bleu_print_samples:
-        logger.info("example hypothesis: " + found[0])
+        logger.info("example hypothesis: " + lines[0])
         logger.info("example reference: " + references[0])
     tokenizer = "none"
     if not task.cfg.eval_tokenized_bleu:
         tokenizer = bleu_tokenizer(known_as(task.cfg.target_lang), task.tgt_dict.symbols)
-    return BLEU(tokenize=tokenizer, force=True).corpus_score(found, [references])
+    return BLEU(tokenize=tokenizer, force=True).corpus_score(lines, [references])
 
 
 def bleu_statistics(name: str, bleu: Any) -> dict[str, int]:
