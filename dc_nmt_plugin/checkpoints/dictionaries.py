@@ -119,7 +119,7 @@ def _digests(task: Any) -> dict[str, str]:
     digests = {}
     for side in ("source", "target"):
         with contextlib.suppress(NotImplementedError):
-            dictionary = getattr(task, f"{side}_dictionary", None)
+            dictionary: Any = getattr(task, f"{side}_dictionary", None)
             if hasattr(dictionary, "symbols"):
                 words = "\n".join(dictionary.symbols).encode("utf-8", "surrogateescape")
                 digests[side] = hashlib.sha256(words).hexdigest()[:16]
