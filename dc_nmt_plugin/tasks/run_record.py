@@ -37,9 +37,9 @@ _CURVE = "dc_nmt_curve"  # fairseq's aggregator of the numbers since the last va
 class RunRecord:
     """The record and the learning curve of one training run, for the process that saves it.
 
-    The record has settings and text from the beginning, and what was measured after each
-    validation and each saved checkpoint. The curve has two lines a validation, in the form of
-    ``--log-format json``.
+    The record has settings and text from the first update on, so a run that fails before leaves
+    none, and what was measured after each validation and each saved checkpoint. The curve has two
+    lines a validation, in the form of ``--log-format json``.
 
     Args:
         trainer: fairseq's, after it has loaded a checkpoint
@@ -55,15 +55,10 @@ class RunRecord:
         self._tokens, self._seconds = 0, 0.0  # of updates that follow another one at once
         self._last: float | None = None  # time of the update before
         self._validated = -1  # update of the last validation
-        continued = bool(trainer.get_num_updates())
-        update_record(
-            self._folder / RECORD,
-            lambda before: _record(trainer, self._folder, before if continued else None),
-        )
-        if continued:
+        self._begun = False
+        if trainer.get_num_updates():
+            self._begin(continued=True)
             self.measure()  # perhaps there is nothing left to train
-        else:
-            (self._folder / CURVE).unlink(missing_ok=True)
         self._follow(trainer)
 
     def _follow(self, trainer: Any) -> None:
@@ -92,8 +87,19 @@ class RunRecord:
         task.reduce_metrics, task.post_validate = reduce_metrics, post_validate
         trainer.save_checkpoint = save_checkpoint
 
+    def _begin(self, *, continued: bool) -> None:
+        update_record(
+            self._folder / RECORD,
+            lambda before: _record(self._trainer, self._folder, before if continued else None),
+        )
+        if not continued:
+            (self._folder / CURVE).unlink(missing_ok=True)
+        self._begun = True
+
     def add_update(self, tokens: int) -> None:
         """Counts an update with so many target tokens."""
+        if not self._begun:
+            self._begin(continued=False)
         now = time.perf_counter()
         if self._last is not None:  # not the first one, which includes the start
             self._tokens += tokens
@@ -121,6 +127,8 @@ class RunRecord:
 
     def measure(self) -> None:
         """Enters the updates so far, their time and speed into the record."""
+        if not self._begun:  # fairseq saves crash.pt when the first update fails
+            return
         self._last = None  # validating and saving are no training
         trainer = self._trainer
         numbers = {

@@ -49,3 +49,10 @@ def test_a_save_folder_with_other_checkpoints(corpus, trained, tmp_path):
     result = train(corpus, save, "transformer_standard", "--max-epoch", 2)
     assert_explained(result, save, "'transformer_dc'", "--save-dir")
     assert {path.name: path.read_bytes() for path in save.glob("*.pt")} == before
+
+
+def test_a_run_that_fails_in_its_first_update_has_no_record(corpus, tmp_path):
+    criterion = ["--criterion", "label_smoothed_cross_entropy_with_rdrop"]
+    result = train(corpus, tmp_path, "transformer_ms_aux", "--aux-layers", 1, *criterion)
+    assert_explained(result, "auxiliary decoders of --aux-layers")
+    assert not list(tmp_path.glob("run.json")) and not list(tmp_path.glob("curve.log"))
