@@ -11,13 +11,8 @@ from ..checkpoints.loading import LAST, architecture_of, load_checkpoint, saved_
 from ..errors import UserError
 from .change import replace
 
-_when_training_begins: list[Callable[[Any], None]] = []
-
-
-def when_training_begins(follow: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Registers a function to call with the trainer of a run that begins or continues."""
-    _when_training_begins.append(follow)
-    return follow
+# called with the trainer of a run that begins or continues
+when_training_begins: list[Callable[[Any], None]] = []
 
 
 @replace(
@@ -72,7 +67,7 @@ def same_dictionaries_in_training(
         if os.path.isfile(filename):
             _check_checkpoint(self, filename)
         extra_state = load(self, filename, *args, **kwargs)
-        for follow in _when_training_begins:
+        for follow in when_training_begins:
             follow(self)
         return extra_state
 

@@ -146,7 +146,6 @@ class RunRecord:
         update_record(self._folder / RECORD, measured)
 
 
-@when_training_begins
 def record_translation(trainer: Any) -> None:
     """Begins the record of a training run of any translation task, fairseq's own too.
 
@@ -156,6 +155,9 @@ def record_translation(trainer: Any) -> None:
     saves = trainer.is_data_parallel_master and not trainer.cfg.checkpoint.no_save
     if saves and isinstance(trainer.task, TranslationTask) and all(_languages(trainer.cfg)):
         RunRecord(trainer)
+
+
+when_training_begins.append(record_translation)
 
 
 def _plain(value: Any) -> Any:
@@ -208,8 +210,8 @@ def _data(cfg: Any) -> Path:
     return Path(str(cfg.task.data).split(os.pathsep)[0])
 
 
-def _languages(cfg: Any) -> tuple[str, str] | tuple[None, None]:
-    """Returns the languages of --source-lang and --target-lang, or of the data folder."""
+def _languages(cfg: Any) -> tuple[Any, Any]:
+    """Returns the languages of the flags, or of the data folder; both None if unknown."""
     source = getattr(cfg.task, "source_lang", None)
     target = getattr(cfg.task, "target_lang", None)
     return (source, target) if source and target else infer_language_pair(str(_data(cfg)))
