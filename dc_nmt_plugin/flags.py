@@ -48,21 +48,6 @@ def flag_value(command: Sequence[str], flag: str) -> str | None:
     return given_flags(command).get(flag)
 
 
-def tokens_of(settings: Mapping[str, Any]) -> int | None:
-    """Returns the tokens of one update of ``fairseq-train``, of all processes.
-
-    None without ``--max-tokens``, or with several values of ``--update-freq``.
-
-    Args:
-        settings: of :func:`typed_flags`
-    """
-    factors = [settings.get("max-tokens"), settings.get("update-freq", 1)]
-    factors.append(settings.get("distributed-world-size", 1))
-    if not all(isinstance(factor, int | float) for factor in factors):
-        return None
-    return int(math.prod(factors))
-
-
 def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
     """Returns ``flags`` with another value for the first occurrence of one flag."""
     words = list(flags)

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from dc_nmt_plugin.flags import tokens_of, typed_flags
+from dc_nmt_plugin.flags import typed_flags
 from dc_nmt_plugin.runs.record import (
     RECORD,
     SCHEMA,
@@ -36,6 +36,12 @@ SCORES = (
 def write_record(path: Path, record: Record) -> None:
     """Writes a record in place of the one that is there."""
     update_record(path, lambda _: record)
+
+
+def tokens_of(settings: Mapping[str, Any]) -> int | None:
+    """The tokens of an update, of a training by one process."""
+    tokens = settings.get("max-tokens")
+    return int(tokens) * int(settings.get("update-freq", 1)) if tokens else None
 
 
 def write_run(folder: Path, arch: str = "transformer_dc", flags: str = "", **facts: Any) -> Path:

@@ -121,7 +121,7 @@ def _published(run: Run, metric: str) -> PublishedScore:
     for name in dict.fromkeys([metric, *(score.metric for score in decoding.scores)]):
         number = published_number(
             record.task or "", record.architecture or "", name,
-            record.settings, decoding.search, decoding.subset,
+            record.settings, record.training.tokens, decoding.search, decoding.subset,
         )  # fmt: skip
         if number:
             return number

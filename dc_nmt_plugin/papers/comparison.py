@@ -108,8 +108,9 @@ def _measured(
         number = _number(run, entry.measure) if run else None
         if run and number is not None:
             numbers[seed] = number
-            settings, search = run.record.settings, run.decoding.search
-            differing.update(dict.fromkeys(differing_settings(entry, settings, search)))
+            record, search = run.record, run.decoding.search
+            others = differing_settings(entry, record.settings, record.training.tokens, search)
+            differing.update(dict.fromkeys(others))
     return numbers, tuple(differing)
 
 

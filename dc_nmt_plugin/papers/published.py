@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..evaluation.run_table import PublishedScore
-from ..flags import as_flags, given_flags, tokens_of
+from ..flags import as_flags, given_flags
 from .document import SCORES, Entry
 from .reader import read_documents
 
@@ -30,7 +30,8 @@ def published_number(
     architecture: str,
     metric: str,
     settings: Mapping[str, Any],
-    search: Mapping[str, Any] | None = None,
+    tokens: int | None,
+    search: Mapping[str, Any],
     subset: str = "test",
 ) -> PublishedScore | None:
     """Returns the number that the papers print for a run; None if they print none.
@@ -43,10 +44,10 @@ def published_number(
         architecture: value of ``--arch``
         metric: such as ``mteval-v13a``; ``params`` for millions of parameters
         settings: of ``fairseq-train``, by flag without dashes, as in ``run.json``
+        tokens: of an update, of all processes; None: unknown
         search: of ``fairseq-generate``, in the same form
         subset: the translated set
     """
-    search = search or {}
     candidates = [
         entry
         for document in read_documents()
@@ -57,7 +58,7 @@ def published_number(
     ]
     if not candidates:
         return None
-    compared = [(entry, differing_settings(entry, settings, search)) for entry in candidates]
+    compared = [(each, differing_settings(each, settings, tokens, search)) for each in candidates]
     nearest, differing = min(compared, key=lambda pair: len(pair[1]))
     same = [entry for entry, others in compared if others == differing]
     assert nearest.value is not None
@@ -79,14 +80,14 @@ def _same_translation(entry: Entry, search: Mapping[str, Any], subset: str) -> b
 
 
 def differing_settings(
-    entry: Entry, settings: Mapping[str, Any], search: Mapping[str, Any]
+    entry: Entry, settings: Mapping[str, Any], tokens: int | None, search: Mapping[str, Any]
 ) -> list[str]:
     """Returns the settings in which a run differs from the recipe of a published number, in words.
 
     ``recipes/papers.yaml`` says which settings of a recipe are printed, and which are choices.
 
     Args:
-        settings, search: as of :func:`published_number`
+        settings, tokens, search: as of :func:`published_number`
     """
     from ..recipes.recipe import load
     from ..recipes.settings import settings_of
@@ -106,8 +107,7 @@ def differing_settings(
     else:
         training.pop("--max-tokens", None)
         expected = {**training, **model}
-        tokens = tokens_of(settings) or 0
-        if abs(tokens - recipe.tokens) > _TOKENS_TOLERANCE * recipe.tokens:
+        if tokens is None or abs(tokens - recipe.tokens) > _TOKENS_TOLERANCE * recipe.tokens:
             pairs.append(("tokens of an update", tokens, recipe.tokens))
     for flag in dict.fromkeys([*expected, *run]):
         pairs.append((flag, run.get(flag), expected.get(flag)))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from records import write_record
+from records import tokens_of, write_record
 
 from dc_nmt_plugin.commands import paper
 from dc_nmt_plugin.flags import replaced, typed_flags
@@ -15,7 +15,7 @@ from dc_nmt_plugin.papers.reader import find_item
 from dc_nmt_plugin.papers.selection import baseline
 from dc_nmt_plugin.papers.systems import decoding_of
 from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_training
-from dc_nmt_plugin.runs.record import SCHEMA, Data, Decoding, Record, Score
+from dc_nmt_plugin.runs.record import SCHEMA, Data, Decoding, Record, Score, Training
 
 TABLE = "thesis, Table 4.6b"
 OTHER = "to published: nothing for runs of other settings: "
@@ -41,9 +41,10 @@ def finished(
     search = {**typed_flags(run.decode), "beam": beam}
     way = Decoding(search=search, scores=scores, updates=logged, kind="raw")
     name = run.folder.name
+    flags = typed_flags(words[words.index("--user-dir") :])
     record = Record(
         SCHEMA, name, name, Data("en", "vi"), run.folder.parent.name, run.arch, seed,
-        typed_flags(words[words.index("--user-dir") :]) if settings else {}, decodings=(way,),
+        flags if settings else {}, Training(tokens=tokens_of(flags)), decodings=(way,),
     )  # fmt: skip
     write_record(run.record, record)
     texts = {
