@@ -335,7 +335,8 @@ def test_numbers_are_stored_without_text(task, tmp_path, capsys):
 def test_the_readmes_show_the_stored_numbers():
     """``dc-nmt results examples/TASK --markdown`` prints what stands there."""
     for path in EXAMPLES.glob("**/results.json"):
-        readme = (path.parent / "README.md").read_text(encoding="utf-8")
+        pages = [folder / "README.md" for folder in path.parents[:2]]  # beside it, else above
+        readme = next(filter(Path.is_file, pages)).read_text(encoding="utf-8")
         assert format_run_table(RunTable.read(path), MARKDOWN) in readme, path.parent.name
 
 
