@@ -25,6 +25,7 @@ done
 
 use_environment --dev ${setup[@]+"${setup[@]}"}
 cd "$ROOT"
+unset PYTHONDONTWRITEBYTECODE # otherwise each of the many processes compiles the package again
 times="set-up $SECONDS s"
 
 # step NAME COMMAND…: one check, its time, and a sentence when it fails.

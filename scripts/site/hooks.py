@@ -40,7 +40,7 @@ _NO_SEARCH = "---\nsearch:\n  exclude: true\nhide:\n  - navigation\n  - toc\n---
 
 def on_startup(**unused: Any) -> None:
     """Only warnings of the libraries: fairseq turns every one's messages on."""
-    for talkative in ("MARKDOWN", "fairseq"):
+    for talkative in ("MARKDOWN", "fairseq", "hydra"):
         logging.getLogger(talkative).setLevel(logging.WARNING)
 
 

@@ -1,16 +1,23 @@
-"""Pages made of notebooks, which are run from top to bottom when the site is built."""
+"""Pages made of notebooks, which are run from top to bottom when the site is built.
+
+They run in this process, which needs torch and fairseq anyway: what a kernel would import again.
+"""
 
 from __future__ import annotations
 
-import base64
+import contextlib
+import io
+import json
+import logging
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path, PurePosixPath
 from typing import Any
+from unittest.mock import patch
 
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 from source_code import ROOT
-
-TIMEOUT = 300  # seconds of one cell
 
 
 def pages(config: Any) -> list[File]:
@@ -24,41 +31,50 @@ def pages(config: Any) -> list[File]:
     ]
 
 
-def executed(path: Path) -> Any:
-    """The notebook with the outputs of its cells.
+def _page(config: Any, path: Path) -> list[File]:
+    uri = PurePosixPath(path.relative_to(ROOT / "docs").as_posix()).with_suffix(".md")
+    parts, figures = [], []
+    for source, printed, pictures in executed(path):
+        if printed is None:
+            parts.append(source)
+            continue
+        parts.append(f"```python\n{source}\n```")
+        if printed:
+            parts.append(f"```text\n{printed}\n```")
+        for picture in pictures:
+            figure = uri.with_name(f"{uri.stem}-{len(figures) + 1}.png")
+            figures.append(File.generated(config, str(figure), content=picture.data))
+            parts.append(f"![the figure of the cell above]({figure.name})")
+    parts.insert(1, f"[This page as a notebook]({path.name}){{download}}")
+    return [File.generated(config, str(uri), content="\n\n".join(parts) + "\n"), *figures]
+
+
+def executed(path: Path) -> list[tuple[str, str | None, list[Any]]]:
+    """Text of each cell; what it prints, None of a text; and the pictures that it displays.
 
     Raises:
         PluginError: a cell fails
     """
-    import nbformat
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError
-
-    notebook = nbformat.read(path, as_version=4)
-    try:
-        NotebookClient(
-            notebook, timeout=TIMEOUT, resources={"metadata": {"path": str(path.parent)}}
-        ).execute()
-    except CellExecutionError as error:
-        raise PluginError(f"{path}: {error}") from error
-    return notebook
-
-
-def _page(config: Any, path: Path) -> list[File]:
-    uri = PurePosixPath(path.relative_to(ROOT / "docs").as_posix()).with_suffix(".md")
-    parts, figures = [], []
-    for cell in executed(path).cells:
-        if cell.cell_type == "markdown":
-            parts.append(cell.source)
-            continue
-        parts.append(f"```python\n{cell.source}\n```")
-        for output in cell.outputs:
-            if output.output_type == "stream" and output.name == "stdout":
-                parts.append(f"```text\n{output.text.rstrip()}\n```")
-            elif "image/png" in output.get("data", {}):
-                figure = uri.with_name(f"{uri.stem}-{len(figures) + 1}.png")
-                content = base64.b64decode(output.data["image/png"])
-                figures.append(File.generated(config, str(figure), content=content))
-                parts.append(f"![the figure of the cell above]({figure.name})")
-    parts.insert(1, f"[This page as a notebook]({path.name}){{download}}")
-    return [File.generated(config, str(uri), content="\n\n".join(parts) + "\n"), *figures]
+    cells: list[tuple[str, str | None, list[Any]]] = []
+    names: dict[str, Any] = {}
+    shown: list[Any] = []
+    with (
+        contextlib.chdir(path.parent),
+        warnings.catch_warnings(),
+        redirect_stderr(io.StringIO()),
+        patch("IPython.display.display", shown.append),
+    ):
+        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+            source = "".join(cell["source"])
+            if cell["cell_type"] == "markdown":
+                cells.append((source, None, []))
+                continue
+            with redirect_stdout(io.StringIO()) as printed:
+                try:
+                    exec(source, names)
+                except Exception as error:
+                    raise PluginError(f"{path}: {error!r} in the cell\n{source}") from error
+            cells.append((source, printed.getvalue().rstrip(), shown.copy()))
+            shown.clear()
+    logging.disable(logging.NOTSET)  # a cell may switch messages off; --strict counts them
+    return cells
