@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import torch
 
 if TYPE_CHECKING:
     from commands import Bare
@@ -17,15 +17,21 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 sys.path[:0] = [str(folder) for folder in (ROOT, TESTS, TESTS / "model", TESTS / "system")]
-torch.set_num_threads(1)
+if "PYTEST_XDIST_WORKER" not in os.environ:  # one for all processes; it goes with this one
+    STORE = tempfile.TemporaryDirectory()
+    os.environ["COMPOSED"] = STORE.name  # for tests/system/warm.py
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the plugin, but in the process of pytest-xdist that runs no test itself."""
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        gc.disable()  # until all is imported
+        import torch
+
         import dc_nmt_plugin.registration  # noqa: F401
         from dc_nmt_plugin import compat
 
+        torch.set_num_threads(1)
         compat.apply(all_of_them=True)
 
 
@@ -48,6 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """What is imported and collected stays: no garbage collection need look through it again."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

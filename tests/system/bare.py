@@ -11,9 +11,9 @@ import fairseq_cli.generate
 import fairseq_cli.train
 import fairseq_cli.validate  # noqa: F401
 import torch._dynamo  # noqa: F401  torch imports it with its first optimizer
-from warm import read_a_command_line
+from warm import compose_once
 
-read_a_command_line()
+compose_once()
 
 
 def execute(

@@ -23,7 +23,6 @@ from typing import Any
 import bare
 import forks
 import pytest
-from warm import read_a_command_line
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 300  # seconds; ends a command that hangs
@@ -90,7 +89,6 @@ class Run:
         before: Callable[[], Any] = lambda: None,
         environment: dict[str, str] | None = None,
     ) -> None:
-        read_a_command_line()
         folder.mkdir(parents=True, exist_ok=True)
         name = f"{program}-{time.monotonic_ns()}"
         self.files = [folder / f"{name}.out", folder / f"{name}.err"]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from systems import SPLITS, binarise, train
-
-from dc_nmt_plugin.analysis import subject
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -59,23 +55,3 @@ def lively(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
         return path
 
     return of
-
-
-@pytest.fixture(scope="module")
-def known_command_lines() -> Iterator[None]:
-    """In a file that uses it, analyses convert no command line twice.
-
-    The conversion, fairseq's, takes longer than all else that a bad flag or a tiny model does.
-    """
-    known: dict[str, Any] = {}
-    convert = subject.convert_namespace_to_omegaconf
-
-    def converted(args: Any) -> Any:
-        line = repr(sorted(vars(args).items()))
-        if line not in known:
-            known[line] = convert(args)
-        return copy.deepcopy(known[line])
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subject, "convert_namespace_to_omegaconf", converted)
-        yield

@@ -19,7 +19,6 @@ from dc_nmt_plugin.analysis.subject import Subject
 from dc_nmt_plugin.analysis.trained_run import find_runs
 from dc_nmt_plugin.runs.record import Data
 
-pytestmark = pytest.mark.usefixtures("known_command_lines")
 OPTIONS = ["--cpu", "--num-workers", "0", "--max-len-b", "12", "--beam", "2"]
 WIDER = ["--max-epoch", 4, "--save-interval", 4, "--dropout", 0]
 

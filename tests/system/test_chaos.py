@@ -13,7 +13,6 @@ import forks
 import pytest
 import torch
 import yaml
-from commands import read_a_command_line
 from helpers import toy_text
 
 from dc_nmt_plugin import cli, steps
@@ -35,7 +34,6 @@ NO_SPACE = "File too large|No space left on device|no space left"
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory):
     """The folder of a small recipe that nobody has run; programs are forks of this process."""
-    read_a_command_line()
     home = tmp_path_factory.mktemp("chaos")
     for side, code in enumerate(("en", "de")):
         lines = [pair[side] for pair in toy_text("en", "de", 300)]

@@ -90,7 +90,7 @@ def test_a_training_that_has_ended_goes_no_further(flags, corpus, tmp_path):
 def test_a_plateau_is_counted_across_runs(corpus, tmp_path):
     """An epoch's checkpoint is saved before the learning rate follows its validation."""
     flags = ["--lr-scheduler", "reduce_lr_on_plateau", "--lr-patience", 1, "--lr-shrink", 0.5]
-    flags += ["--lr", 0.3]
+    flags += ["--lr", 0.3, "--no-epoch-checkpoints"]
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     rates = forked(corpus, whole, *flags, "--max-epoch", 8).good().logged("train_lr")
     assert rates[-1] < rates[5] < rates[0], "it is lowered twice"
@@ -136,6 +136,7 @@ def test_embeddings_are_in_the_checkpoint(corpus, tmp_path):
     path.unlink()
     last = tmp_path / "checkpoint_last.pt"
     languages = ["--source-lang", SOURCE, "--target-lang", TARGET, "--task", "translation"]
+    languages += ["--gen-subset", "test1", "--max-len-b", 5]
     run(tmp_path, "generate", corpus, "--path", last, "--cpu", *languages).good()
 
 

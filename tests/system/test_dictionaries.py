@@ -87,6 +87,7 @@ def test_from_pretrained(corpus, other, save):
 def test_plain_fairseq_reads_the_checkpoint(corpus, save, bare, tmp_path):
     program = "from fairseq_cli.generate import cli_main; cli_main()"
     words = [corpus, "--path", save / "checkpoint_last.pt", "--cpu", "--max-tokens", 80, *LANGUAGES]
+    words += ["--max-len-b", 5]
     # the safe loader of torch 2.6 refuses all checkpoints of plain fairseq
     unsafe = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
     bare.run(program, *words, folder=tmp_path, environment=unsafe).good()

@@ -15,8 +15,6 @@ from dc_nmt_plugin.analysis.probing.tasks import FILES
 from dc_nmt_plugin.analysis.subject import Subject
 from dc_nmt_plugin.analysis.trained_run import find_runs
 
-pytestmark = pytest.mark.usefixtures("known_command_lines")
-
 
 @pytest.fixture(scope="module")
 def run(corpus, tmp_path_factory):

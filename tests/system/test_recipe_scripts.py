@@ -6,7 +6,6 @@ from pathlib import Path
 
 import forks
 import pytest
-from commands import read_a_command_line
 from helpers import toy_text
 
 from dc_nmt_plugin import cli
@@ -46,9 +45,9 @@ def test_a_script_runs_from_raw_text_to_the_score(arch, pair, tmp_path, monkeypa
     small = [] if arch.startswith("gru") else SMALL
     assert cli.main(["run", "mine", "--sample", "200", *small, "--dry-run"]) == 0
     (tmp_path / "recipe.sh").write_text(capsys.readouterr().out)
-    read_a_command_line()
-    for _ in range(2):  # the second call prepares nothing again, and goes on with the run
-        code, printed = forks.run_script(tmp_path / "recipe.sh", tmp_path, SEED="3")
+    # the second call prepares nothing again, and goes on with the run
+    for environment in ({}, {"GPUS": "0"}):
+        code, printed = forks.run_script(tmp_path / "recipe.sh", tmp_path, SEED="3", **environment)
         assert code == 0, printed[-5000:]
     (run,) = (tmp_path / "mine/sample200").glob("*-s3")
     record = read_record(run)

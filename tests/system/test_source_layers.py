@@ -9,8 +9,6 @@ from systems import TARGET, generation
 
 from dc_nmt_plugin import cli
 
-pytestmark = pytest.mark.usefixtures("known_command_lines")
-
 
 @pytest.fixture(scope="module")
 def checkpoint(lively):

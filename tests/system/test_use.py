@@ -17,7 +17,7 @@ import forks
 import pytest
 import torch
 import yaml
-from commands import ROOT, Bare, Result, read_a_command_line
+from commands import ROOT, Bare, Result
 from fairseq.trainer import Trainer
 from interruption import kill_before_update
 from systems import (
@@ -123,7 +123,6 @@ def copy_validation_set(data: Path, to: Path) -> None:
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory) -> Iterator[Path]:
     """The folder of a prepared recipe, ``mine``, with a second validation set."""
-    read_a_command_line()
     home = tmp_path_factory.mktemp("recipe")
     sizes = {"train": 200, "valid": 5, "test": 5}  # dc-nmt new takes no fewer to train on
     write_text(home, sizes)
