@@ -132,7 +132,7 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
                     axes.vlines(place, *interval, color=line.get_color(), linewidth=1)
 
     lines = {
-        label: {place: math.nan if own[place] is None else own[place] for place in places}
+        label: dict(enumerate(math.nan if score is None else score for score in own[:-1]))
         for label, own in scores.items()
     }
     charts = [Chart(x, "BLEU", lines, finish=name_groups)]
