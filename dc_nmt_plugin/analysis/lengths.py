@@ -114,9 +114,9 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws BLEU above, and the gains over the first run with their intervals below (Fig. 5)."""
     groups, scores = _side_by_side(results)
-    (first, baseline), *_ = results.items()
+    unit = next(iter(results.values()))["unit"]
     gains = _gains(results, scores)
-    x = f"{baseline['unit']} of the source sentence (number of sentences)"
+    x = f"{unit} of the source sentence (number of sentences)"
     places = range(len(groups))  # without the whole text
 
     def name_groups(axes: Any) -> None:
@@ -141,7 +141,7 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
             label: {place: own[place].difference if own[place] else math.nan for place in places}
             for label, own in gains.items()
         }
-        charts.append(Chart(x, f"BLEU above {first}, 95%", above, finish=add_intervals))
+        charts.append(Chart(x, "gain in BLEU, 95%", above, finish=add_intervals))
     draw_charts(figure, charts, columns=1, size=PANEL)
 
 

@@ -97,7 +97,7 @@ def files_of(run: Run) -> TextFiles:
     """Returns the files that a run was scored with, where they are now.
 
     Raises:
-        UserError: no hypotheses, several references, or another text in the place of one
+        UserError: no hypotheses, several references, or a missing one or another text in its place
     """
     decoding = run.decoding
     if decoding.hypotheses is None:
@@ -107,12 +107,19 @@ def files_of(run: Run) -> TextFiles:
             f"{run.path}: was scored against {len(decoding.references)} references, and systems "
             "are compared on one; score it again with one --reference"
         )
+    reference = run.located(decoding.references[0]) if decoding.references else None
+    if reference and not Path(reference).exists():
+        task = run.record.task
+        raise UserError(
+            f"{run.path}: its reference {decoding.references[0].path} is not here: "
+            + (f"'dc-nmt prepare {task}' makes it" if task else "put it back, or score again")
+        )
     return TextFiles(
         run.located(decoding.hypotheses) or "",
         decoding.kind,
         run.record.data.target,
         tokenizer=decoding.tokenizer,
-        reference=run.located(decoding.references[0]) if decoding.references else None,
+        reference=reference,
         tokenized_reference=run.located(decoding.tokenized_reference),
         truecased=decoding.truecased,
     )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import random
 import shlex
+import shutil
 import sys
 from dataclasses import asdict
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 import sacrebleu
@@ -147,3 +149,12 @@ def test_bad_input(folder, flags, message, capsys):
     (folder / "bad.json").write_text("{")
     with pytest.raises(UserError, match=message):
         compare(folder, flags, capsys)
+
+
+def test_a_kept_run_names_the_command_that_makes_its_reference(tmp_path, monkeypatch):
+    kept = Path(__file__).parents[3] / "examples/multi30k_en_de/runs"
+    for name in ("transformer_standard-s1", "transformer_dc-s1"):
+        shutil.copytree(kept / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="'dc-nmt prepare multi30k_en_de' makes it"):
+        compare_command.main(["transformer_standard-s1", "transformer_dc-s1"])
