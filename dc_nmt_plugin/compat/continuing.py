@@ -94,7 +94,7 @@ def keep_the_patience(
 
 @replace(
     {"fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2"},
-    reason="two trainings in one folder mix their checkpoints; without checkpoint_last.pt (the "
+    reason="two training runs in one folder mix their checkpoints; without checkpoint_last.pt (the "
     "disk was full) a run starts anew and replaces the other checkpoints; flags that contradict "
     "each other, such as --maximize-best-checkpoint-metric of a loss, are taken",
     since="fairseq 0.12.2",

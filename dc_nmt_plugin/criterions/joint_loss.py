@@ -137,16 +137,15 @@ class JointLossCriterion(FairseqCriterion):
         (1 - ε - ε_i) nll + ε_i Σ_v -log p_v with ε_i = ε / (V - 1); softmax in float32.
         """
         features = features[:, self.ignore_prefix_size :]
-        target = target[:, self.ignore_prefix_size :]
-        positions = target.numel()
-        real = target.flatten().ne(self.padding_idx).nonzero().squeeze(1)  # (N)
-        target = target.flatten().index_select(0, real)
+        words = target[:, self.ignore_prefix_size :].flatten()
+        real = words.ne(self.padding_idx).nonzero().squeeze(1)  # (N)
+        target = words.index_select(0, real)
         logits = model.decoder.output_layer(features.flatten(0, 1).index_select(0, real))  # (N, V)
         exact = torch.promote_types(logits.dtype, torch.float32)
         lprobs = torch.log_softmax(logits, dim=-1, dtype=exact)
         loss, nll = label_smoothed_nll_loss(lprobs, target, self.eps, reduce=reduce)
         if not reduce:  # back to all positions, with 0 at padding
-            zeros = loss.new_zeros(positions)
+            zeros = loss.new_zeros(len(words))
             loss, nll = (zeros.index_copy(0, real, part)[:, None] for part in (loss, nll))
         if self._counts_correct(model):
             correct = logits.argmax(dim=1).eq(target).sum()
