@@ -9,7 +9,7 @@ from dataclasses import Field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import check_choices
+from ..errors import UsageError, check_choices
 from ..flags import as_flags, flag_name
 from .parser import Parser
 
@@ -34,11 +34,14 @@ def main(argv: Sequence[str]) -> int:
     """Prints the flags of one architecture, or lists all architectures."""
     parser = Parser(prog="dc-nmt arch-flags", description=__doc__)
     parser.add_argument("arch", nargs="?", help="architecture; without it, all are listed")
+    parser.add_argument("--all", action="store_true", help="also the flags of every architecture")
     args = parser.parse_args(argv)
 
     from ..models.presets import FAMILIES, architectures
 
     if args.arch is None:
+        if args.all:
+            raise UsageError("--all: give an architecture; dc-nmt arch-flags lists all")
         print("\n\n".join([*map(_family, FAMILIES), FOOT]))
         return 0
     check_choices("architecture", [args.arch], architectures(), "dc-nmt arch-flags")
@@ -56,8 +59,9 @@ def main(argv: Sequence[str]) -> int:
     if own:
         print("\nFlags of the mechanism, with the values of this name:")
         print("\n".join(_flag(architecture, flag) for flag in own))
-    print("\nAll other flags:")
-    print("\n".join(_flag(architecture, flag) for flag in flags if flag not in own))
+    print("\nAll other flags:" + ("" if args.all else f" dc-nmt arch-flags {args.arch} --all"))
+    if args.all:
+        print("\n".join(_flag(architecture, flag) for flag in flags if flag not in own))
     return 0
 
 
@@ -120,10 +124,7 @@ def valid_values(flag: Field[Any]) -> str:
 
 
 def training_command(architecture: Architecture, user_dir: str) -> tuple[str, str]:
-    """Returns a command of fairseq-train, for a folder DATA, and where its settings are published.
-
-    Each flag of the command is on a line of its own.
-    """
+    """Returns a command that trains on a folder DATA, and where its settings are published."""
     from ..recipes.recipe import load
     from ..recipes.settings import settings_of
 
@@ -142,5 +143,10 @@ def training_command(architecture: Architecture, user_dir: str) -> tuple[str, st
         flags.append(f"--max-update {published.updates}")
         source = f"{recipe.name}'s recipe, on one GPU. {published.source}"
     flags.append(f"--save-dir checkpoints/{name}")
-    words = " ".join([f"fairseq-train DATA --user-dir {shlex.quote(user_dir)}", *flags])
-    return words.replace(" --", " \\\n  --"), source
+    command = " ".join([f"fairseq-train DATA --user-dir {shlex.quote(user_dir)}", *flags])
+    # a line ends only before a flag
+    words = command.replace(" ", "\xa0").replace("\xa0--", " --")
+    lines = textwrap.wrap(
+        words, 76, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+    )
+    return " \\\n".join(lines).replace("\xa0", " "), source

@@ -17,7 +17,7 @@ from dc_nmt_plugin.models.presets import FAMILIES, architectures
                                   "lstm_lm_selfattn_residual_plain"])  # fmt: skip
 def test_the_printed_command_is_complete(name, tmp_path, capsys):
     """fairseq takes it, and a model with these settings is what it would build."""
-    assert cli.main(["arch-flags", name]) == 0
+    assert cli.main(["arch-flags", name, "--all"]) == 0
     text = capsys.readouterr().out
     words = shlex.split(text[text.index("fairseq-train") :].split("\n\n")[0].replace("\\\n", " "))
     assert words[:3] == ["fairseq-train", "DATA", "--user-dir"]
@@ -36,8 +36,18 @@ def test_the_printed_command_is_complete(name, tmp_path, capsys):
             assert {"True": "yes", "False": "no"}.get(str(value), str(value)) == here, flag
 
 
+def test_the_command_and_the_flags_of_the_mechanism_fit_a_screen(capsys):
+    for name in architectures():
+        assert cli.main(["arch-flags", name]) == 0
+        text = capsys.readouterr().out
+        command = text[text.index("fairseq-train") :].split("\n\n")[0].splitlines()
+        assert max(len(line) for line in command if "--user-dir" not in line) <= 78, name
+        assert len(text.splitlines()) <= 32, name  # 30, and a line for a long path
+        assert f"\nAll other flags: dc-nmt arch-flags {name} --all\n" in text
+
+
 def test_a_flag_has_its_value_and_choices(capsys):
-    assert cli.main(["arch-flags", "transformer_dc_full_tiny"]) == 0
+    assert cli.main(["arch-flags", "transformer_dc_full_tiny", "--all"]) == 0
     text = capsys.readouterr().out
     assert "  --encoder-layers 4: " in text and "default 6" not in text
     assert "  --decoder-self-attention dual_context: " in text and "context_aware" in text
