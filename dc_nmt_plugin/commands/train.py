@@ -67,7 +67,9 @@ def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> None:
     pipeline.begin(binarised.parent, run_folder.parent, run.seed, options.gpus, options.fp32)
     pipeline.enter(run_folder, **plan.variables)
     pipeline.note(f"{plan.recipe.name}: {plan.recipe.task.title}\n{plan.settings.source}")
-    for note in plan.notes[1 if pipeline.dry_run else 0 :]:  # the first is of this machine
+    if not pipeline.dry_run:  # a script may run on another number of GPUs
+        pipeline.say(plan.batch.describe(plan.settings.tokens))
+    for note in plan.notes:
         pipeline.say(note)
     pipeline.run(training.folder, training)
     if not pipeline.dry_run:

@@ -10,7 +10,8 @@ from pathlib import Path
 from ..errors import UserError
 from ..files import read_yaml
 from ..flags import as_flags
-from ..recipes.plan import Experiment, RunOptions, plan_run
+from ..recipes.experiment import Experiment
+from ..recipes.plan import RunOptions, plan_run
 from ..recipes.recipe import load
 from ..recipes.settings import RunSettings, settings_of
 from .document import Entry

@@ -13,7 +13,7 @@ from ..machine import used_device
 from ..runs.finding import is_its_text, path_from
 from ..runs.record import Decoding, Record, read_record, update_record, with_decoding
 from ..steps import Command, Step, read_stamp, stamp_of
-from .plan import PLUGIN, Experiment
+from .experiment import PLUGIN, Experiment
 
 
 def evaluation(run: Experiment) -> Iterator[Step]:

@@ -1,4 +1,11 @@
-"""Settings of training, decoding and scoring: one merge of the entries of a recipe."""
+"""Settings of training, decoding and scoring: one merge, in which the later value wins.
+
+1. ``DEFAULTS``
+2. the recipe's entries, from the general to the special: ``all``, the direction, the family, the
+   variant, the architecture with its size. Before each comes the paper that it names by ``like``.
+3. the paper of ``--like``, with the recipe's own changes to it
+4. flags of the command line, which plan.py appends
+"""
 
 from __future__ import annotations
 
@@ -16,6 +23,8 @@ from ..models.presets import STOCK, Architecture, Family, architectures
 from .recipe import Papers, Recipe, SettingsEntry
 
 PAPERS = Path(__file__).with_name("papers.yaml")
+DEFAULTS = {"bpe": "default", "size": "", "sizes": {}, "average": 5, "metrics": ""}
+REQUIRED = ("source", "tokens", "updates", "save_every", "flags", "decode", "paper")
 # a sample is trained in minutes on a CPU: the architecture itself, but narrow
 SAMPLE_UPDATES = 40
 SAMPLE_TOKENS = 512
@@ -66,49 +75,44 @@ def settings_of(
         UserError: no such architecture, no such size of it, or no such settings
     """
     family = translation_family("architecture", arch)
-    name, entry = _merged(recipe, family, arch, like)
-    own_size, sized = _sized(entry, family, arch, size)
-    if sized != arch:  # the recipe may have an entry for this size
-        name, entry = _merged(recipe, family, sized, like)
-    if entry.big and re.search(r"_big(_|$)", sized):
-        name, entry = _merged(recipe, family, sized, entry.big)
+    _, values = _merged(recipe, family, arch, like)
+    task_size, arch = _sized(values, family, arch, size)
+    name, values = _merged(recipe, family, arch, like)  # now with the entry for this size
+    if "big" in values and re.search(r"_big(_|$)", arch):
+        name, values = _merged(recipe, family, arch, values["big"])
     place = f"{recipe.path}: settings.{name}"
-    bpe = entry.bpe or "default"
-    check_choices(f"{place}.bpe", [bpe], recipe.task.bpe, error=UserError)
-    for key in ("source", "tokens", "updates", "save_every", "flags", "decode", "paper"):
-        if not getattr(entry, key):
+    check_choices(f"{place}.bpe", [values["bpe"]], recipe.task.bpe, error=UserError)
+    for key in REQUIRED:
+        if not values.get(key):
             raise UserError(f"{place}.{key}: is missing")
     return RunSettings(
         name=name,
-        arch=sized,
+        arch=arch,
         task=family.task,
         criterion=family.criterion,
-        source=entry.source or "",
-        size=own_size,
-        size_flags=_flags((entry.sizes or {}).get(own_size, ""), f"{place}.sizes.{own_size}"),
-        bpe=bpe,
-        tokens=entry.tokens or 0,
-        max_tokens=entry.max_tokens or entry.tokens or 0,
-        updates=entry.updates or 0,
-        save_every=entry.save_every or 0,
-        average=5 if entry.average is None else entry.average,
-        flags=_flags(entry.flags or "", f"{place}.flags"),
-        decode=_flags(entry.decode or "", f"{place}.decode"),
-        paper=entry.paper or "",
-        metrics=entry.metrics or "",
+        source=values["source"],
+        size=task_size,
+        size_flags=_flags(values["sizes"].get(task_size, ""), f"{place}.sizes.{task_size}"),
+        bpe=values["bpe"],
+        tokens=values["tokens"],
+        max_tokens=values.get("max_tokens") or values["tokens"],
+        updates=values["updates"],
+        save_every=values["save_every"],
+        average=values["average"],
+        flags=_flags(values["flags"], f"{place}.flags"),
+        decode=_flags(values["decode"], f"{place}.decode"),
+        paper=values["paper"],
+        metrics=values["metrics"],
     )
 
 
 def _merged(
     recipe: Recipe, family: Family, arch: str, like: str | None
-) -> tuple[str, SettingsEntry]:
-    """Merges the entries for an architecture: each changes the values of those before it.
-
-    The order is: ``all``, the direction, the family, the variant, the architecture with its size;
-    at last the paper of ``--like``. Before each entry comes the paper that it names (``like``).
+) -> tuple[str, dict[str, Any]]:
+    """Merges the entries for an architecture, as the head of this file says.
 
     Returns:
-        the name of the last paper, and the merged settings
+        the name of the last paper, and the values of a :class:`SettingsEntry`, without None
     """
     entries = recipe.task.settings
     variants = [v for v in variants_of(family) if arch == v or arch.startswith(f"{v}_")]
@@ -119,16 +123,15 @@ def _merged(
             values |= _with_paper(entries[name], f"{recipe.path}: settings.{name}.like")
             paper = entries[name].like or paper
     if like is not None:
-        # the recipe's own entry for this paper may say more, such as the metric
         own = [entry for entry in entries.values() if entry.like == like]
-        wanted = _with_paper(own[0] if own else SettingsEntry(like=like), "--like")
-        if wanted.get("bpe") not in recipe.task.bpe:
-            wanted.pop("bpe", None)  # this task has no such segmentation: use its default
-        values |= wanted
+        last = _with_paper(own[0] if own else SettingsEntry(like=like), "--like")
+        if last.get("bpe") not in recipe.task.bpe:
+            last.pop("bpe", None)  # this task has no such segmentation: use its default
+        values |= last
         paper = like
     if not values:
         raise UserError(f"{recipe.path}: settings: has nothing for {arch}")
-    return paper, SettingsEntry(**{**values, "like": None})
+    return paper, DEFAULTS | values
 
 
 def _with_paper(entry: SettingsEntry, place: str) -> dict[str, Any]:
@@ -137,7 +140,7 @@ def _with_paper(entry: SettingsEntry, place: str) -> dict[str, Any]:
     if entry.like is not None:
         papers = _papers().settings
         check_choices(place, [entry.like], papers, error=UserError)
-        values |= _with_paper(papers[entry.like], place)
+        values = _with_paper(papers[entry.like], place)
     return values | {key: value for key, value in vars(entry).items() if value is not None}
 
 
@@ -146,27 +149,30 @@ def _papers() -> Papers:
     return read_yaml(PAPERS, Papers)
 
 
-def _sized(entry: SettingsEntry, family: Family, arch: str, size: str | None) -> tuple[str, str]:
+def _sized(values: dict[str, Any], family: Family, arch: str, size: str | None) -> tuple[str, str]:
     """Returns the task's own size or "", and the architecture with its size.
+
+    A task's own size is flags, and any other size is the end of the architecture's name.
 
     Raises:
         UserError: neither has this size
     """
-    own = list(entry.sizes or {})
+    own = list(values["sizes"])
     if size in own:
         return str(size), arch
-    if size is not None and "--encoder-embed-dim" in (entry.flags or "").split():
+    if size is not None and "--encoder-embed-dim" in values.get("flags", "").split():
         others = f"; it has the sizes {', '.join(own)}" if own else ""
         raise UsageError(
             f"--size {size}: the recipe's own flags set the model's width{others}. For another, "
             "change the recipe, or give --encoder-embed-dim and the others behind it with --name"
         )
-    wanted = (entry.size or "") if size is None else size.replace("base", "")
-    sized = f"{arch}_{wanted}" if wanted and arch in variants_of(family) else arch
+    suffix = values["size"] if size is None else size.replace("base", "")
+    # a size in the name of the architecture wins
+    sized = f"{arch}_{suffix}" if suffix and arch in variants_of(family) else arch
     if sized not in _known():
         names = [f"{arch}_{known}" if known else arch for known in family.sizes]
         near = ", ".join([*own, *(name for name in names if name in _known())])
-        raise UsageError(f"--size {wanted}: there is no {sized!r}; there are {near}")
+        raise UsageError(f"--size {suffix}: there is no {sized!r}; there are {near}")
     return (own[0] if own else ""), sized
 
 
@@ -201,15 +207,15 @@ def with_updates(settings: RunSettings, updates: int, warmup: str | None) -> Run
                 f"--warmup-updates {rising}: must be below --max-update {updates}; give both"
             )
         flags = replaced(flags, "--warmup-updates", str(shorter))
-    save = max(1, round(settings.save_every * updates / settings.updates))
-    if settings.average:
-        save = min(save, max(1, updates // settings.average))
+    flags = replaced(flags, "--total-num-update", str(updates))  # polynomial decay's end
     if settings.average > updates:
         raise UsageError(
             f"--max-update {updates}: too few for the mean of {settings.average} checkpoints"
         )
-    flags = replaced(flags, "--total-num-update", str(updates))  # polynomial decay's end
-    return replace(settings, updates=updates, save_every=save, flags=flags)
+    save_every = max(1, round(settings.save_every * updates / settings.updates))
+    if settings.average:
+        save_every = min(save_every, updates // settings.average)
+    return replace(settings, updates=updates, save_every=save_every, flags=flags)
 
 
 def for_sample(settings: RunSettings) -> RunSettings:

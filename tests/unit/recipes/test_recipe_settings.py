@@ -173,7 +173,7 @@ def test_a_training_is_stamped_as_it_has_always_been(monkeypatch, tmp_path):
 def test_tokens_per_update_are_kept_on_any_number_of_gpus(tokens, workers, max_tokens):
     batch = share_out(tokens, workers, max_tokens)
     assert abs(batch.tokens - tokens) <= workers * batch.update_freq / 2
-    assert batch.max_tokens <= max_tokens and batch.workers == workers
+    assert batch.max_tokens <= max_tokens and batch.processes == workers
 
 
 def test_a_cpu_that_multiplies_bfloat16_does(monkeypatch):
@@ -191,18 +191,20 @@ def test_a_cpu_that_multiplies_bfloat16_does(monkeypatch):
 def test_update_freq_is_computed_and_said():
     arguments = ["wmt14_en_de", "transformer_ctxaware"]
     plain = training(*arguments)
-    assert plain.notes[0] == (
-        "32,768 tokens per update = 1 x 4,096 (--max-tokens) x 8 (--update-freq)"
-    )
+    described = plain.batch.describe(32768)
+    assert described == "32,768 tokens per update = 1 x 4,096 (--max-tokens) x 8 (--update-freq)"
     plan = training(*arguments, "--gpus", 4, "--max-tokens", 3000)
-    assert plan.notes[0].startswith("32,772 tokens per update = 4 x 2,731 (--max-tokens) x 3 ")
+    described = plan.batch.describe(32768)
+    assert described == "32,772 tokens per update = 4 x 2,731 (--max-tokens) x 3 (--update-freq)"
     flags = " ".join(flags_of(plan))
     assert flags.endswith("--max-tokens 2731 --seed 1 --update-freq 3 --distributed-world-size 4")
     # what only the number of GPUs decides does not make it another training
     assert plan.training.stamp() == plain.training.stamp()
     assert training(*arguments, "--seed", 2).training.stamp() != plain.training.stamp()
-    own = training(*arguments, "--update-freq", 2).notes[0]
-    assert own.endswith("= 1 x 4,096 (--max-tokens) x 2 (--update-freq); not the recipe's 32,768")
+    own = training(*arguments, "--update-freq", 2).batch
+    assert own.describe(32768).endswith(
+        "= 1 x 4,096 (--max-tokens) x 2 (--update-freq); not the recipe's 32,768"
+    )
     assert training(*arguments, "--gpus", 1).training.command[0] == "fairseq-train"
     on_the_cpu = flags_of(training(*arguments, "--gpus", 0))
     assert on_the_cpu[-3:] == ["--cpu", "--distributed-world-size", "1"]
@@ -219,9 +221,9 @@ def test_a_short_training_has_a_warm_up_as_much_shorter():
     plan = training("wmt14_en_de", "transformer_dc", "--max-update", 100)
     whole = training("wmt14_en_de", "transformer_dc")
     updates = whole.settings.updates
-    assert flag_value(flags_of(whole), "--warmup-updates") == "4000" and len(whole.notes) == 1
+    assert flag_value(flags_of(whole), "--warmup-updates") == "4000" and not whole.notes
     assert flag_value(flags_of(plan), "--warmup-updates") == str(4000 * 100 // updates)
-    assert plan.notes[1].startswith(f"--warmup-updates {4000 * 100 // updates}, not the recipe's")
+    assert plan.notes[0].startswith(f"--warmup-updates {4000 * 100 // updates}, not the recipe's")
 
 
 def test_another_number_of_updates_ends_linear_decay_there():

@@ -11,7 +11,7 @@ from records import write_run
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import sha256
-from dc_nmt_plugin.recipes.plan import Experiment, training_step
+from dc_nmt_plugin.recipes.experiment import Experiment, training_step
 from dc_nmt_plugin.recipes.preparation import Preparation
 from dc_nmt_plugin.recipes.recipe import SPLITS, Segmentation
 from dc_nmt_plugin.recipes.scoring import evaluation
