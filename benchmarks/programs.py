@@ -21,6 +21,7 @@ from systems import CONTROL, STOCK, USER_DIR, task_of, training_words
 PLAIN = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 RATE_OF_TRAINING = re.compile(r"\| train_inner \| (\{.*\})")
 RATE_OF_DECODING = re.compile(r"Translated .* \(([\d.]+) sentences/s")
+SETTING = re.compile(r"(\w+)=(\S+) ")  # before an architecture: a variable of the environment
 PRECISIONS = ("--amp", "--bf16", "--fp16")  # of the flags of a system, those of decoding
 RATES = {"train": "words_per_second", "decode": "sentences_per_second"}
 CTRANSLATE2 = "ctranslate2 "  # then a number format
@@ -56,17 +57,21 @@ class Run:
         return dict(HYPOTHESIS.findall(self.output))
 
 
-def run(words: list[object], plain: bool, threads: int) -> Run:
+def run(
+    words: list[object], plain: bool, threads: int, settings: dict[str, str] | None = None
+) -> Run:
     """Runs a program to its end.
 
     Args:
         words: the program's module or path, then its flags
         plain: without this plugin
         threads: of the CPU
+        settings: more variables of the environment
     """
     module = [] if isinstance(words[0], Path) else ["-m"]
     command = [sys.executable, *module, *map(str, words)]
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), **(PLAIN if plain else {})}
+    environment.update(settings or {})
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         start = time.perf_counter()
         process = subprocess.Popen(
@@ -87,7 +92,7 @@ def compare_programs(mode: str, systems: list[str], options: Any) -> list[dict[s
 
     Args:
         mode: ``train`` or ``decode``
-        systems: architectures with flags
+        systems: architectures with flags; in training, variables may stand before, as NAME=VALUE
         options: of the command line: data, updates, rounds, max_tokens, threads, device,
             checkpoint, subset, length, ctranslate2
     """
@@ -103,7 +108,8 @@ def compare_programs(mode: str, systems: list[str], options: Any) -> list[dict[s
             for name in names[turn % len(names) :] + names[: turn % len(names)]:
                 shutil.rmtree(Path(folder, "run"), ignore_errors=True)
                 plain = name in (STOCK, CONTROL) or name.startswith(CTRANSLATE2)
-                runs[name].append(run(words[name], plain, options.threads))
+                settings = dict(SETTING.findall(name))
+                runs[name].append(run(words[name], plain, options.threads, settings))
                 rate = getattr(runs[name][-1], RATES[mode])
                 print(f"{name}: {rate:,.1f}/s, {runs[name][-1].cpu:.1f} s CPU", file=sys.stderr)
     return [_row(mode, name, runs[name], runs[STOCK]) for name in names]
@@ -116,6 +122,7 @@ def _common(options: Any) -> list[object]:
 
 def _train(name: str, like: str, save: Path, options: Any, updates: int = 0) -> list[object]:
     updates = updates or options.updates
+    name, like = SETTING.sub("", name), SETTING.sub("", like)
     words: list[object] = ["fairseq_cli.train", *training_words(name, like, options.data)]
     if name not in (STOCK, CONTROL):
         words += ["--user-dir", USER_DIR]

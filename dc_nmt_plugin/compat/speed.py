@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import ctypes
+import os
+import sys
 
 import torch
 
-from .change import change, replace
+from .change import change
+
+# parameters of glibc's malloc.h → values
+_MALLOC = {
+    -4: 0,  # M_MMAP_MAX: no block of memory is a mapping of its own
+    -1: -1,  # M_TRIM_THRESHOLD: nothing is returned before the program ends
+}
 
 
-@replace(
-    {"fairseq.data.dictionary:Dictionary.string": "d25a7330674f"},
-    reason="each token of a tensor is six operations: fairseq-generate and --eval-bleu wait for a "
-    "GPU that often, and on a CPU spend twenty times as long on it as on numbers",
-    since="fairseq 0.12.2",
-    test="tests/unit/compat/test_reading_patches.py",
-    loading=True,
+@change(
+    "libc:mallopt",
+    reason="glibc returns the logits of a batch to the system, which clears each page of the next "
+    "batch's: a sixth of a training step of a small model on a CPU",
+    since="glibc",
+    test="tests/unit/compat/test_changes.py",
 )
-def read_a_sentence_at_once(stock: Callable[..., str]) -> Callable[..., str]:
-    def string(self: Any, tensor: Any, *args: Any, **kwargs: Any) -> str:
-        if torch.is_tensor(tensor) and tensor.dim() == 1:
-            tensor = tensor.tolist()
-        return stock(self, tensor, *args, **kwargs)
-
-    return string
+def keep_freed_tensors() -> None:
+    if any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ:
+        return  # the user has set glibc's allocator
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:  # another C library has none
+        for name, value in _MALLOC.items():
+            mallopt(name, value)
 
 
 @change(

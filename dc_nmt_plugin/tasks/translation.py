@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+import torch
+from fairseq.data import Dictionary
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig as FairseqTranslationConfig
 from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
@@ -49,6 +51,20 @@ class TranslationConfig(FairseqTranslationConfig):
     )
 
 
+class SentenceDictionary(Dictionary):
+    """fairseq's dictionary, which reads the numbers of a sentence from a GPU all at once.
+
+    fairseq reads them one by one, with six operations each: fairseq-generate and --eval-bleu wait
+    for a GPU that often.
+    """
+
+    def string(self, tensor: Any, *args: Any, **kwargs: Any) -> str:
+        if torch.is_tensor(tensor) and tensor.dim() == 1:
+            tensor = tensor.tolist()
+        text: str = super().string(tensor, *args, **kwargs)
+        return text
+
+
 @register_task("translation_dc_nmt", dataclass=TranslationConfig)
 class JointTranslationTask(FairseqTranslationTask):
     """fairseq's translation task with new batches in every epoch and a choice of length penalty.
@@ -58,6 +74,12 @@ class JointTranslationTask(FairseqTranslationTask):
 
     cfg: TranslationConfig
     _bleu_layers: Sequence[int] = ()  # of the auxiliary decoders in --eval-bleu-decoders
+
+    @classmethod
+    def load_dictionary(cls, filename: str) -> SentenceDictionary:
+        """Loads the dictionary of a language from a file."""
+        dictionary: SentenceDictionary = SentenceDictionary.load(filename)
+        return dictionary
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """Builds the model. Applies decoding flags to a trained one; refuses them in training.

@@ -4,13 +4,14 @@ import pytest
 import torch
 from fairseq.data import Dictionary
 
+from dc_nmt_plugin.tasks.translation import JointTranslationTask
+
 
 @pytest.fixture
-def dictionary():
-    made = Dictionary()
-    for word in ("a", "h@@", "ouse", "burns"):
-        made.add_symbol(word)
-    return made
+def dictionary(tmp_path):
+    file = tmp_path / "dict.en.txt"
+    file.write_text("a 1\nh@@ 1\nouse 1\nburns 1\n")
+    return JointTranslationTask.load_dictionary(str(file))
 
 
 @pytest.mark.parametrize(
@@ -25,9 +26,15 @@ def dictionary():
     ],
 )
 def test_text_is_that_of_fairseq(dictionary, options):
-    stock = Dictionary.string.__wrapped__
+    stock = Dictionary.string
     sentence = torch.tensor([4, 5, 6, 3, 7, 2, 1])
     for numbers in (sentence, sentence.int(), sentence.tolist(), sentence[:0]):
         assert dictionary.string(numbers, **options) == stock(dictionary, numbers, **options)
     both = torch.stack([sentence, sentence.flip(0)])
     assert dictionary.string(both, "@@ ") == stock(dictionary, both, "@@ ")
+
+
+def test_a_sentence_is_read_at_once(dictionary, monkeypatch):
+    """A GPU would be waited for at each of its numbers."""
+    monkeypatch.setattr(torch.Tensor, "__iter__", lambda tensor: pytest.fail("one by one"))
+    assert dictionary.string(torch.tensor([5, 6, 7, 2]), "@@ ") == "house burns"
