@@ -33,8 +33,10 @@ _PICTURE = re.compile(
     r'<p><img alt="(?P<alt>[^"]*)" src="(?P<src>[^"]*)"(?: title="(?P<title>[^"]*)")? ?/?></p>'
 )
 _CODE = re.compile(r"<code.*?</code>", re.S)
-# a flag or program in the text of HTML, outside its tags; browsers break lines at its hyphens
-_FLAG = re.compile(r"(?<![\w-])(?:--?[a-z]|(?:dc|fairseq)-)[\w-]*(?![^<]*>)")
+# in the text of HTML, outside its tags: a flag or name in code, since browsers break lines at its
+# hyphens; a value with its interval or deviation
+_FLAG = re.compile(r"(?<![\w-])(?:--?[a-z]|\w+-)[\w+-]*(?![^<]*>)")
+_INTERVAL = re.compile(r"(?:[+−-]?[\d.]+ )?(?:± [\d.]+|\[[+−-]?[\d.]+, [+−-]?[\d.]+\])(?![^<]*>)")
 _NO_SEARCH = "---\nsearch:\n  exclude: true\nhide:\n  - navigation\n  - toc\n---\n\n"
 
 
@@ -113,8 +115,9 @@ def _abbreviations() -> str:
 
 
 def on_page_content(html: str, **unused: Any) -> str:
-    """Formulas as MathML; flags that never break; pictures with their title or text as caption."""
-    html = _CODE.sub(lambda code: _FLAG.sub(r'<span class="flag">\g<0></span>', code[0]), html)
+    """Formulas as MathML; flags and intervals that never break; pictures with their captions."""
+    whole = r'<span class="whole">\g<0></span>'
+    html = _INTERVAL.sub(whole, _CODE.sub(lambda code: _FLAG.sub(whole, code[0]), html))
     return _PICTURE.sub(_figure, formulas.as_mathml(html))
 
 
