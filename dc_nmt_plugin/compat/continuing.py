@@ -1,4 +1,7 @@
-"""Changes after which a run that was stopped and continued equals an unbroken run."""
+"""Changes after which a run that was stopped and continued equals an unbroken run.
+
+They stand in the order of application: of two changes of one function, the later runs first.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,16 @@ logger = logging.getLogger(__name__)
 
 PATIENCE = "patience"  # in a checkpoint's extra_state
 BAD_EPOCHS = "num_bad_epochs"  # in the state of a plateau schedule; fairseq ignores both
-_SAVED = r"checkpoint(?:\d+|_\d+_\d+|_best|\.best_\w+_[\d.]+)"
 _locks: list[IO[Any]] = []  # of this process; the kernel frees them when it ends
 
 
-def _count() -> dict[str, Any]:
+def _patience_count() -> dict[str, Any]:
     """Returns the count of --patience, which fairseq keeps as attributes of its function."""
     return vars(program_module("fairseq_cli.train", load=True).should_stop_early)
+
+
+def _last_checkpoint(folder: str, suffix: str) -> Path:
+    return Path(folder, LAST.replace(".pt", f"{suffix}.pt"))
 
 
 def is_of_this_run(cfg: Any, trainer: Any) -> bool:
@@ -38,8 +44,9 @@ def is_of_this_run(cfg: Any, trainer: Any) -> bool:
     if cfg.restore_file != LAST:
         folder = os.path.dirname(cfg.restore_file)
         return os.path.realpath(folder) == os.path.realpath(cfg.save_dir)
-    own = LAST.replace(".pt", f"{trainer.checkpoint_suffix}.pt")
-    return cfg.finetune_from_model is None or os.path.isfile(os.path.join(cfg.save_dir, own))
+    if cfg.finetune_from_model is None:
+        return True
+    return _last_checkpoint(cfg.save_dir, trainer.checkpoint_suffix).is_file()
 
 
 @replace(
@@ -63,8 +70,11 @@ def keep_the_patience(
     load: Callable[..., Any],
 ) -> tuple[Callable[..., Any], ...]:
     def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
-        count = {name: _count()[name] for name in ("best", "num_runs") if name in _count()}
-        return save(self, filename, {**extra_state, PATIENCE: count} if count else extra_state)
+        count = _patience_count()
+        if "best" in count:  # a validation was counted
+            patience = {"best": count["best"], "num_runs": count["num_runs"]}
+            extra_state = {**extra_state, PATIENCE: patience}
+        return save(self, filename, extra_state)
 
     def state_dict(self: Any) -> dict[str, Any]:
         return {**save_schedule(self), BAD_EPOCHS: self.lr_scheduler.num_bad_epochs}
@@ -79,14 +89,14 @@ def keep_the_patience(
         if not extra_state or cfg.reset_optimizer:
             return extra_state, epochs
         if continues and not cfg.reset_meters:
-            _count().update(extra_state.get(PATIENCE) or {})
+            _patience_count().update(extra_state.get(PATIENCE) or {})
         # a schedule that was reset is at its first update, or has not counted these epochs
-        if not (cfg.reset_lr_scheduler or cfg.reset_dataloader) and trainer.get_num_updates():
+        was_reset = cfg.reset_lr_scheduler or cfg.reset_dataloader or not trainer.get_num_updates()
+        if isinstance(trainer.lr_scheduler, ReduceLROnPlateauLRSchedule) and not was_reset:
+            iterator, loss = extra_state["train_iterator"], extra_state.get("val_loss")
             # an epoch's checkpoint is saved before the schedule sees its validation
-            place, loss = extra_state["train_iterator"], extra_state.get("val_loss")
-            schedule = isinstance(trainer.lr_scheduler, ReduceLROnPlateauLRSchedule)
-            if schedule and not place["iterations_in_epoch"] and loss is not None:
-                trainer.lr_step(place["epoch"] - 1, loss)
+            if iterator["iterations_in_epoch"] == 0 and loss is not None:
+                trainer.lr_step(iterator["epoch"] - 1, loss)
         return extra_state, epochs
 
     return save_checkpoint, state_dict, load_state_dict, load_checkpoint
@@ -145,11 +155,16 @@ def _restore_last(folder: str, suffix: str) -> None:
     fairseq saves the last one after the others: a disk that was full then leaves a folder in which
     it would start anew, and replace them.
     """
-    last = Path(folder, LAST.replace(".pt", f"{suffix}.pt"))
-    pattern = re.compile(rf"{_SAVED}{re.escape(suffix)}\.pt")
-    names = [path for path in Path(folder).glob("*.pt") if pattern.fullmatch(path.name)]
-    saved = [path for path in names if zipfile.is_zipfile(path)]  # a part of one is none
-    if saved and not last.exists():
+    last = _last_checkpoint(folder, suffix)
+    if last.exists():
+        return
+    # checkpoint3, checkpoint_3_400, checkpoint_best, checkpoint.best_loss_2.10
+    name = r"checkpoint(?:\d+|_\d+_\d+|_best|\.best_\w+_[\d.]+)" + re.escape(f"{suffix}.pt")
+    saved = []
+    for path in Path(folder).glob("*.pt"):
+        if re.fullmatch(name, path.name) and zipfile.is_zipfile(path):  # a part of one is none
+            saved.append(path)
+    if saved:
         newest = max(saved, key=lambda path: path.stat().st_mtime)
         logger.info(f"{last} is missing: continuing from {newest.name}")
         part = last.with_name(f"{last.name}.{os.getpid()}")  # several processes do the same
@@ -171,13 +186,13 @@ def compose_as_at_the_start(
     stock: Callable[..., Any], reuse: Callable[..., bool]
 ) -> tuple[Callable[..., Any], ...]:
     def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
-        anew = kwargs.get("disable_iterator_cache") or kwargs.get("update_epoch_batch_itr")
-        if "epoch" in kwargs and not anew and self.can_reuse_epoch_itr(dataset):
+        uncached = kwargs.get("disable_iterator_cache") or kwargs.get("update_epoch_batch_itr")
+        if "epoch" in kwargs and not uncached and self.can_reuse_epoch_itr(dataset):
             # an unbroken run has composed its batches in epoch 1; the state that is loaded into
             # the iterator has the real epoch
             kwargs["epoch"] = 1
         epochs = stock(self, dataset, *args, **kwargs)
-        if self.dataset_to_epoch_iter.get(dataset) is not epochs:  # nobody asks for it again
+        if self.dataset_to_epoch_iter.get(dataset) is not epochs:  # for one epoch only
             # each worker has a copy of all memory that training has overwritten since
             epochs.persistent_workers = False
             # without a consumer's thread, a loader does not stop its workers after the last batch,
@@ -203,19 +218,21 @@ def end_at_the_end(stock: Callable[..., Any]) -> Callable[..., Any]:
         if reason is None:
             return stock(cfg, trainer, task, epochs)
         logger.info(f"no further update: {reason}")
-        return [None], True
+        return [None], True  # no validation, and stop
 
     return train
 
 
 def _why_ended(cfg: Any, trainer: Any) -> str | None:
     """Returns the reason why the run has ended already; None when updates are left."""
-    updates, hours = trainer.get_num_updates(), cfg.optimization.stop_time_hours
-    if updates >= (cfg.optimization.max_update or math.inf):
-        return f"{updates} are made (--max-update {cfg.optimization.max_update})"
+    updates = trainer.get_num_updates()
+    most = cfg.optimization.max_update or math.inf
+    if updates >= most:
+        return f"{updates} are made (--max-update {most})"
+    hours = cfg.optimization.stop_time_hours
     if updates and 0 < hours < trainer.cumulative_training_time() / 3600:
         return f"it has trained for --stop-time-hours {hours}"
     patience = cfg.checkpoint.patience
-    if 0 < patience <= _count().get("num_runs", 0):
+    if 0 < patience <= _patience_count().get("num_runs", 0):
         return f"it has stopped early (--patience {patience})"
     return None
