@@ -7,15 +7,7 @@ from dataclasses import replace
 
 from ..errors import UsageError
 from .evaluate import evaluate
-from .parser import (
-    Parser,
-    add_common,
-    add_run,
-    add_text,
-    add_training,
-    pipeline_of,
-    values_of,
-)
+from .parser import Parser, add_common, add_run, add_text, add_training, pipeline_of, values_of
 from .prepare import prepare
 from .train import options_of, train
 
@@ -52,27 +44,23 @@ def main(argv: Sequence[str]) -> int:
         )
     args.arch = ""  # each run has its own
     options, training = options_of(args, flags)
-    # an architecture with and without its default size is one run
-    planned = {}
+    runs = {}  # by folder: an architecture with and without its default size is one run
+    bpe = set()
     for arch in archs:
         run = replace(options, arch=arch)
         experiment = plan_run(run)
-        planned[experiment.folder] = (run, experiment)
-    for run, experiment in planned.values():
+        runs[experiment.folder] = run
+        bpe.add(settings_of(recipe, arch, run.size, run.like).bpe)
+        # to prepare the text may take hours: refuse invalid runs before
         if flags or not (experiment.binarised / ".stamp").is_file():
-            plan = plan_training(run, training)  # refuses invalid runs before all work
+            plan = plan_training(run, training)
             if flags:
                 plan.training.check_flags()
     pipeline = pipeline_of(args, "run", argv)
-    _, first = next(iter(planned.values()))
-    pipeline.begin(
-        first.binarised.parent, first.folder.parent, options.seed, training.gpus, training.fp32
-    )
-    runs = [run for run, _ in planned.values()]
-    needed = [settings_of(recipe, run.arch, run.size, run.like).bpe for run in runs]
-    text = values_of(TextOptions, args, archs=(), bpe=tuple(dict.fromkeys(needed)))
-    prepare(pipeline, text)
-    for run in runs:
+    data, out = experiment.binarised.parent, experiment.folder.parent  # the same for all
+    pipeline.begin(data, out, options.seed, training.gpus, training.fp32)
+    prepare(pipeline, values_of(TextOptions, args, archs=(), bpe=tuple(bpe)))
+    for run in runs.values():
         train(pipeline, run, training)
         evaluate(pipeline, run)
     if not args.dry_run:
@@ -82,5 +70,5 @@ def main(argv: Sequence[str]) -> int:
         from ..table import TEXT
 
         print()
-        print(format_run_table(collect([Run.read(folder) for folder in planned]), TEXT))
+        print(format_run_table(collect([Run.read(folder) for folder in runs]), TEXT))
     return 0

@@ -9,11 +9,7 @@ import pytest
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import locked
-from dc_nmt_plugin.steps import (
-    Command,
-    Pipeline,
-    Step,
-)
+from dc_nmt_plugin.steps import Command, Pipeline, Step
 
 
 def step(folder: Path, stamp: str, *commands: Command) -> Step:
