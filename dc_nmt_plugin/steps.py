@@ -154,11 +154,11 @@ class Pipeline:
     def __init__(self) -> None:
         self._began = time.monotonic()
 
-    def begin(self, *values: Any, **others: Any) -> None:
-        """Names what a script has in variables."""
+    def begin_script(self, *args: Any, **kwargs: Any) -> None:
+        """Does nothing; a script (recipes/script.py) begins with its variables."""
 
-    def enter(self, *values: Any, **others: Any) -> None:
-        """Begins the steps of a run, with the variables of a script."""
+    def begin_run(self, *args: Any, **kwargs: Any) -> None:
+        """Does nothing; in a script, the steps of a run begin with further variables."""
 
     def note(self, text: str) -> None:
         print(text)

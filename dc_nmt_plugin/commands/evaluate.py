@@ -86,8 +86,8 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
                 f"the run in {run.folder} has not finished; its checkpoints so far are evaluated",
                 file=sys.stderr,
             )
-    pipeline.begin(run.binarised.parent, run.folder.parent, options.seed)
-    pipeline.enter(run.folder)
+    pipeline.begin_script(run.binarised.parent, run.folder.parent, options.seed)
+    pipeline.begin_run(run.folder)
     pipeline.run(run.folder, *evaluation(run))
     if not pipeline.dry_run:
         print(run.score_log.read_text("utf-8"), end="")

@@ -52,7 +52,7 @@ def prepare(pipeline: Pipeline, options: TextOptions) -> None:
     from ..recipes.preparation import plan_text
 
     preparation = plan_text(options)
-    pipeline.begin(preparation.work)
+    pipeline.begin_script(preparation.work)
     pipeline.run(preparation.work, *preparation.steps())
     if not pipeline.dry_run:
         pipeline.say(f"done; everything is in {preparation.work}")

@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
                 plan.training.check_flags()
     pipeline = pipeline_of(args, "run", argv)
     data, out = experiment.binarised.parent, experiment.folder.parent  # the same for all
-    pipeline.begin(data, out, options.seed, training.gpus, training.fp32)
+    pipeline.begin_script(data, out, options.seed, training.gpus, training.fp32)
     prepare(pipeline, values_of(TextOptions, args, archs=(), bpe=tuple(bpe)))
     for run in runs.values():
         train(pipeline, run, training)

@@ -49,28 +49,29 @@ def options_of(args: argparse.Namespace, flags: Sequence[str]) -> tuple[RunOptio
     return values_of(RunOptions, args), training
 
 
-def train(pipeline: Pipeline, run: RunOptions, options: TrainOptions) -> None:
+def train(pipeline: Pipeline, options: RunOptions, train_options: TrainOptions) -> None:
     """Trains a run and prints its settings."""
     from ..recipes.plan import plan_training
 
-    plan = plan_training(run, options)
-    training = plan.training
-    if options.flags:
-        training.check_flags()
-    binarised = training.run.binarised
-    if not pipeline.dry_run and not (binarised / ".stamp").is_file():
+    plan = plan_training(options, train_options)
+    run = plan.training.run
+    if train_options.flags:
+        plan.training.check_flags()
+    if not pipeline.dry_run and not (run.binarised / ".stamp").is_file():
         raise UserError(
-            f"{binarised} is not there: prepare the text first, with dc-nmt prepare "
-            f"{run.task} --bpe {plan.settings.bpe} and the same --out and --sample"
+            f"{run.binarised} is not there: prepare the text first, with dc-nmt prepare "
+            f"{options.task} --bpe {plan.settings.bpe} and the same --out and --sample"
         )
-    run_folder = training.run.folder
-    pipeline.begin(binarised.parent, run_folder.parent, run.seed, options.gpus, options.fp32)
-    pipeline.enter(run_folder, **plan.variables)
+    pipeline.begin_script(
+        run.binarised.parent, run.folder.parent, options.seed, train_options.gpus,
+        train_options.fp32,
+    )  # fmt: skip
+    pipeline.begin_run(run.folder, **plan.variables)
     pipeline.note(f"{plan.recipe.name}: {plan.recipe.task.title}\n{plan.settings.source}")
     if not pipeline.dry_run:  # a script may run on another number of GPUs
         pipeline.say(plan.batch.describe(plan.settings.tokens))
     for note in plan.notes:
         pipeline.say(note)
-    pipeline.run(training.folder, training)
+    pipeline.run(run.folder, plan.training)
     if not pipeline.dry_run:
-        pipeline.say(f"done; the checkpoints are in {training.run.checkpoints}")
+        pipeline.say(f"done; the checkpoints are in {run.checkpoints}")

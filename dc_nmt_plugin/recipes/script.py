@@ -33,7 +33,7 @@ class Script(Pipeline):
         self._variables: dict[str, str] = {}  # beginning of a path → variable that holds it
         self._folders: set[Path] = set()  # that the script makes
 
-    def begin(
+    def begin_script(
         self,
         data: Path,
         out: Path | None = None,
@@ -70,15 +70,17 @@ class Script(Pipeline):
             lines.append(USER_DIR)
         print(*lines, sep="\n")
 
-    def enter(self, run: Path, **values: str) -> None:
-        """Begins the part of a run: sets RUN, and further variables of the steps that follow."""
+    def begin_run(self, run: Path, **variables: str) -> None:
+        """Prints RUN and further variables of the steps that follow."""
         if f"{run}/" in self._variables:
             return
         name = run.name.removesuffix(f"-s{self._seed}")
         text = f"$OUT/{name}" + ("-s$SEED" if name != run.name else "")
         others = {path: name for path, name in self._variables.items() if name != "RUN"}
         self._variables = {f"{run}/": "RUN", **others}
-        print(f"\nRUN={text}", *(f"{name}={value}" for name, value in values.items()), sep="\n")
+        print(f"\nRUN={text}")
+        for name, value in variables.items():
+            print(f"{name}={value}")
 
     def note(self, text: str) -> None:
         for line in text.splitlines():

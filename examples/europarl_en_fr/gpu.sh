@@ -64,10 +64,11 @@ mkdir -p "$work" "$keep"
 
 training=(--bf16 --keep-interval-updates 25 --max-tokens-valid 16384) machine=(--gpus 1) decoding=(--max-tokens 16384)
 [ $device = gpu ] || training=(--keep-interval-updates 25) machine=(--gpus 0) decoding=(--cpu)
-common=(--out "$out" ${sample[@]+"${sample[@]}"})
 
-# of RUN: the words that choose its architecture, seed and folder
-of() { printf '%s\n' "${1%-s*}" --name "$1" --seed "${1##*-s}"; }
+# choose RUN: sets `chosen_run`, the words by which dc-nmt finds its text, architecture and folder
+choose() {
+  chosen_run=("$task" "${1%-s*}" --name "$1" --seed "${1##*-s}" --out "$out" ${sample[@]+"${sample[@]}"})
+}
 # updates_of RUN: those of its checkpoints, one a line
 updates_of() {
   find "$out/$1/checkpoints" -maxdepth 1 -name 'checkpoint_*_*.pt' 2>/dev/null |
@@ -127,18 +128,17 @@ progress() {
 }
 
 train() {
-  local words
-  mapfile -t words < <(of "$1")
-  exec dc-nmt train "$task" "${words[@]}" "${common[@]}" "${machine[@]}" "${training[@]}" ${flags[@]+"${flags[@]}"}
+  choose "$1"
+  exec dc-nmt train "${chosen_run[@]}" "${machine[@]}" "${training[@]}" ${flags[@]+"${flags[@]}"}
 }
 
 # evaluate RUN: the test set, then each further one; every set is kept as soon as it is scored.
 evaluate() {
-  local subset words
-  mapfile -t words < <(of "$1")
+  local subset
+  choose "$1"
   for subset in test europarl; do
     [ -e "$out/data/raw/$subset.en" ] || continue
-    dc-nmt evaluate "$task" "${words[@]}" "${common[@]}" --subset "$subset" "${decoding[@]}"
+    dc-nmt evaluate "${chosen_run[@]}" --subset "$subset" "${decoding[@]}"
     dc-nmt export "$out/$1" --no-model --run "$keep/$1" >/dev/null
   done
   [[ " ${parameters[*]-} " != *" ${1%-s*} "* ]] || pack "$1"
