@@ -5,14 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from typing import Any, NamedTuple
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dc_nmt_plugin.modules.core import attention
 from dc_nmt_plugin.modules.fast import dropout
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
 from dc_nmt_plugin.tasks.fast import beam_search, onednn_layers
@@ -41,23 +38,6 @@ def plain_add(x: Tensor, y: Tensor, p: float, training: bool) -> Tensor:
     return x + F.dropout(y, p, training)
 
 
-def attend_layer_by_layer(
-    self: Any, queries: Tensor, projected: Any, source: Any, length: int
-) -> Tensor:
-    """Decodes with joint weights as training does."""
-    contexts = self._attend_jointly(self.q_proj(queries), projected, source, length)
-    merged = [attention.merge_heads(context) for context in contexts]
-    output: Tensor = self.out_proj(torch.cat(merged, dim=-1))
-    return output
-
-
-def project_joint(self: Any, source: Any) -> tuple[Tensor, ...]:
-    chosen = self.project_source if self.joint_weights else partial(project, self)
-    return chosen(source)
-
-
-project = MultiLayerAttention.project_for_decoding
-
 PIECES: dict[str, Callable[[], list[Swap]]] = {
     # of training
     "dropout": lambda: [
@@ -70,9 +50,9 @@ PIECES: dict[str, Callable[[], list[Swap]]] = {
     "beam_search": lambda: [
         Swap(beam_search.BeamSearchGenerator, "_is_plain", lambda self, net_input: False)
     ],
-    "joint_attention": lambda: [
-        Swap(MultiLayerAttention, "project_for_decoding", project_joint),
-        Swap(MultiLayerAttention, "_attend_to_sums", attend_layer_by_layer),
+    "joint_attention": lambda: [  # decode as in training
+        Swap(MultiLayerAttention, "project_sums", MultiLayerAttention.project_source),
+        Swap(MultiLayerAttention, "_attend_to_sums", MultiLayerAttention._attend),
     ],
 }
 

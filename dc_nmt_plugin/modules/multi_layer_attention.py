@@ -5,7 +5,6 @@ Shapes: as in `attention`; n source layers f^1 … f^n, lowest first; S sentence
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import reduce
 
@@ -13,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .core.attention import attend, merge_heads, softmax, split_heads
+from .core.attention import attend, softmax, split_heads
 from .core.flow import Flow
 from .core.initial_weights import input_projection, output_projection
 from .core.recording import Recordable
@@ -37,10 +36,7 @@ class MultiLayerAttention(Recordable):
     :class:`.attention.SourceAttention`.
 
     Rows of `q_proj` and columns of `out_proj` (contexts side by side) are ordered (layer, head, K).
-    In training on a CPU, a loop over layers was measured to be faster than one attention with n·H
-    heads (separate weights), which needs copies. In decoding, keys and values are copied once per
-    sentence, and one attention is faster. Decoding with joint weights is in
-    :mod:`.fast.joint_attention`.
+    Decoding with joint weights is in :mod:`.fast.joint_attention`.
 
     Args:
         embed_dim: width C of decoder and output
@@ -100,69 +96,48 @@ class MultiLayerAttention(Recordable):
             (R, T, C); records ``weights``, (R, H, T, M) for joint weights and (R, n, H, T, M) for
             separate ones
         """
-        rows, length, width = x.shape
         source, decoding = flow.source, flow.state is not None
-        project = self.project_for_decoding if decoding else self.project_source
+        attention, project = self._attend, self.project_source
+        if decoding and self.joint_weights:
+            attention, project = self._attend_to_sums, self.project_sums
         projected = source.cached(self, project, keep=decoding)
         # hypotheses of a sentence are further queries on the same keys
-        queries = x.view(source.sentences, -1, width)
-        if decoding and self.joint_weights:
-            return self._attend_to_sums(queries, projected, source, length).view_as(x)
-        query = self.q_proj(queries)
+        queries = x.view(source.sentences, -1, x.size(-1))
+        return attention(queries, projected, source, x.size(1)).view_as(x)
+
+    def _attend(
+        self, queries: Tensor, projected: Sequence[Tensor], source: Source, length: int
+    ) -> Tensor:
+        """Returns the output (S, beam·T, C) of all four models, with one attention.
+
+        Separate weights are more heads. Joint weights are wider ones, because of
+        Σ_j q^j k^jᵀ = [q^1 … q^n] [k^1 … k^n]ᵀ and [a v^1; …; a v^n] = a [v^1; …; v^n].
+        """
+        key, value = projected
+        query = self.q_proj(queries).unflatten(-1, (self.num_layers, self.num_heads, -1))
         if self.joint_weights:
-            contexts = self._attend_jointly(query, projected, source, length)
+            query = query.permute(0, 3, 1, 2, 4).flatten(3)  # (S, H, beam·T, n·K)
         else:
-            contexts = self._attend_separately(query, projected, source, length)
-        merged = [merge_heads(context) for context in contexts]  # (S, beam·T, C), or all n·C
-        if self.sum_contexts:
-            of_layers = [part for context in merged for part in context.split(width, dim=-1)]
-            joint = reduce(torch.add, of_layers)
-        else:
-            joint = torch.cat(merged, dim=-1)
-        output: Tensor = self.out_proj(joint)  # Eq. (3.11)
-        return output.view(rows, length, -1)
-
-    def _attend_jointly(
-        self, query: Tensor, projected: Sequence[Tensor], source: Source, length: int
-    ) -> list[Tensor]:
-        """Returns contexts c^i (S, H, beam·T, K), or only their sum if the values are summed."""
-        queries = [split_heads(q, self.num_heads) for q in query.chunk(self.num_layers, dim=-1)]
-        keys, values = projected[: len(queries)], projected[len(queries) :]
-        scores = [q @ key.transpose(-2, -1) for q, key in zip(queries, keys, strict=True)]
-        logits = reduce(torch.add, scores) / math.sqrt(self.head_dim)  # Σ_j α^j
-        if source.allowed is not None:
-            logits = logits.masked_fill(~source.allowed, -math.inf)
-        weights = softmax(logits, values[0].dtype)
-        if self.wants("weights"):
-            self.record(weights=source.rows_of(weights, length))
-        weights = F.dropout(weights, self.dropout, self.training)
-        return [weights @ value for value in values]  # Eq. (3.9)
-
-    def _attend_separately(
-        self, query: Tensor, projected: Sequence[Tensor], source: Source, length: int
-    ) -> list[Tensor]:
-        """Returns contexts c^i (S, H, beam·T, K); in decoding, all in one (S, n·H, beam·T, K)."""
-        calls = len(projected) // 2
-        heads = self.num_layers * self.num_heads // calls
-        contexts, all_weights = [], []
-        for part, key, value in zip(
-            query.chunk(calls, dim=-1), projected[:calls], projected[calls:], strict=True
-        ):
-            context, weights = attend(  # Eq. (3.8)
-                split_heads(part, heads),
-                key,
-                value,
-                allowed=source.allowed,
-                dropout=self.dropout if self.training else 0.0,
-                need_weights=self.wants("weights"),
-            )
-            contexts.append(context)
-            if weights is not None:
-                all_weights.append(source.rows_of(weights, length))
-        if all_weights:
+            query = query.flatten(2, 3).transpose(1, 2)  # (S, n·H, beam·T, K)
+        contexts, weights = attend(  # Eqs (3.8), (3.9)
+            query,
+            key,
+            value,
+            mask=source.mask,
+            head_dim=self.head_dim,
+            dropout=self.dropout if self.training else 0.0,
+            need_weights=self.wants("weights"),
+        )
+        if weights is not None:
+            weights = source.rows_of(weights, length)
             layers = (self.num_layers, self.num_heads)
-            self.record(weights=torch.cat(all_weights, dim=1).unflatten(1, layers))
-        return contexts
+            self.record(weights=weights if self.joint_weights else weights.unflatten(1, layers))
+        # rows of heads (layer, head, K), whether layers are more heads or wider ones
+        joined = contexts.unflatten(-1, (-1, self.head_dim)).permute(0, 2, 3, 1, 4).flatten(2)
+        if self.sum_contexts:  # M-01's are summed, because its values are
+            joined = joined.unflatten(-1, (-1, queries.size(-1))).sum(dim=2)
+        output: Tensor = self.out_proj(joined)  # Eq. (3.11)
+        return output
 
     def _attend_to_sums(
         self, queries: Tensor, sums: Sequence[Tensor], source: Source, length: int
@@ -180,29 +155,30 @@ class MultiLayerAttention(Recordable):
         return torch.baddbmm(self.out_proj.bias, weights, for_output)
 
     def project_source(self, source: Source) -> tuple[Tensor, ...]:
-        """Returns keys k^1 … k^n, then values v^1 … v^n, each (S, H, M, K).
+        """Returns keys and values as :meth:`_attend` takes them.
 
-        For M-01 the only value is Σ_i v^i, because a v^1 + … + a v^n = a (v^1 + … + v^n).
+        For separate weights both are (S, n·H, M, K), for joint weights (S, H, M, n·K). For M-01 the
+        value is Σ_i v^i (S, H, M, K), because a v^1 + … + a v^n = a (v^1 + … + v^n).
         """
-        keys, values = self._keys_and_values(source)
-        return tuple(split_heads(part, self.num_heads) for part in (*keys, *values))
+        axis = -1 if self.joint_weights else 1
+        keys, values = (
+            torch.cat([split_heads(part, self.num_heads) for part in parts], dim=axis)
+            for parts in self._keys_and_values(source)
+        )
+        return keys, values
 
-    def project_for_decoding(self, source: Source) -> tuple[Tensor, ...]:
-        """Returns for separate weights one key and one value, (S, n·H, M, K); for joint weights
-        see :func:`~.fast.joint_attention.sums_of_sentences`."""
+    def project_sums(self, source: Source) -> tuple[Tensor, ...]:
+        """Returns what decoding with joint weights reads in every step; see
+        :func:`~.fast.joint_attention.sums_of_sentences`."""
         keys, values = self._keys_and_values(source)
-        if self.joint_weights:
-            return sums_of_sentences(
-                torch.cat(keys, dim=-1),
-                torch.cat(values, dim=-1),
-                self.q_proj,
-                self.out_proj,
-                self.num_heads,
-                source.padding,
-            )
-        split_keys = [split_heads(key, self.num_heads) for key in keys]
-        split_values = [split_heads(value, self.num_heads) for value in values]
-        return torch.cat(split_keys, dim=1), torch.cat(split_values, dim=1)
+        return sums_of_sentences(
+            torch.cat(keys, dim=-1),
+            torch.cat(values, dim=-1),
+            self.q_proj,
+            self.out_proj,
+            self.num_heads,
+            source.padding,
+        )
 
     def _keys_and_values(self, source: Source) -> tuple[list[Tensor], list[Tensor]]:
         """Returns keys and values of each source layer (S, M, C), or only the values' sum."""

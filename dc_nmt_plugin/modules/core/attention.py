@@ -31,34 +31,37 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).reshape(batch, length, heads * width)
 
 
-def attention_logits(query: Tensor, key: Tensor, added: Tensor | float = 0.0) -> Tensor:
+def attention_logits(
+    query: Tensor, key: Tensor, added: Tensor | float = 0.0, *, head_dim: int | None = None
+) -> Tensor:
     """Returns scaled dot products (B, H, T, S).
 
     Args:
         query: (B, H, T, K)
         key: (B, H, S, K)
         added: to the products before scaling, (B, H, T, S)
+        head_dim: K of the scale 1 / √K; None: the width of the queries
     """
     # in place, because these are the largest tensors of a layer; autograd needs none of them
     logits = query @ key.transpose(-2, -1)  # (B, H, T, K) @ (B, H, K, S) = (B, H, T, S)
     if isinstance(added, Tensor):
         logits += added
-    logits /= math.sqrt(query.size(-1))
+    logits /= math.sqrt(head_dim or query.size(-1))
     return logits
 
 
-def masked(logits: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
+def masked(logits: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
     """Returns logits (B, H, T, S) with -inf where attention is not allowed.
 
     Args:
         logits: (B, H, T, S)
-        allowed: bool, broadcastable to (B, H, T, S), or None
+        mask: 0 or -inf, broadcastable to (B, H, T, S), or None
         causal: position t sees positions ≤ t
     """
     if causal:
         future = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).triu(1)
         logits = logits.masked_fill(future, -math.inf)
-    return logits if allowed is None else logits.masked_fill(~allowed, -math.inf)
+    return logits if mask is None else logits + mask
 
 
 def softmax(scores: Tensor, dtype: torch.dtype) -> Tensor:
@@ -72,8 +75,9 @@ def attend(
     key: Tensor,
     value: Tensor,
     *,
-    allowed: Tensor | None = None,
+    mask: Tensor | None = None,
     causal: bool = False,
+    head_dim: int | None = None,
     dropout: float = 0.0,
     need_weights: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
@@ -81,9 +85,10 @@ def attend(
 
     Args:
         query: (B, H, T, K)
-        key, value: (B, H, S, K)
-        allowed: bool, True = may be attended, broadcastable to (B, H, T, S), or None
+        key, value: (B, H, S, K), or values of another width
+        mask: added to the logits, broadcastable to (B, H, T, S), see `added_to_logits`, or None
         causal: position t sees positions ≤ t (T = S)
+        head_dim: K of the scale 1 / √K; None: the width of the queries
         dropout: probability of dropping an attention weight
         need_weights: compute the softmax explicitly and return it
 
@@ -91,11 +96,13 @@ def attend(
         (B, H, T, K) and the weights (B, H, T, S) before dropout, or None
     """
     if not need_weights:
+        scale = None if head_dim is None else 1 / math.sqrt(head_dim)
         output = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=allowed, is_causal=causal, dropout_p=dropout
+            query, key, value, attn_mask=mask, is_causal=causal, dropout_p=dropout, scale=scale
         )
         return output, None
-    weights = softmax(masked(attention_logits(query, key), allowed, causal), value.dtype)
+    logits = attention_logits(query, key, head_dim=head_dim)
+    weights = softmax(masked(logits, mask, causal), value.dtype)
     return drop(weights, dropout, True) @ value, weights  # (B, H, T, S) @ (B, H, S, K)
 
 
@@ -153,7 +160,7 @@ class SourceAttention(Recordable):
             query,  # (sentences, H, beam * T, K)
             key,
             value,
-            allowed=source.allowed,
+            mask=source.mask,
             dropout=self.dropout if self.training else 0.0,
             need_weights=self.wants("weights"),
         )

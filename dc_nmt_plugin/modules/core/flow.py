@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from .masks import SequenceMask
+from .masks import SequenceMask, added_to_logits
 from .source import Source
 from .state import State
 
@@ -68,6 +68,13 @@ class Flow:
         """Returns True when attention needs the causal pattern in addition to the mask's
         ``allowed``; a new position in decoding sees all that there is."""
         return self.mask.is_causal and self.state is None
+
+    def added_mask(self, dtype: torch.dtype) -> Tensor | None:
+        """Returns what the mask's ``allowed`` adds to attention logits, or None."""
+        allowed = self.mask.allowed
+        if allowed is None:
+            return None
+        return self.shared(("mask", dtype), lambda: added_to_logits(allowed, dtype))
 
     @property
     def source(self) -> Source:

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+
+def added_to_logits(allowed: Tensor, dtype: torch.dtype) -> Tensor:
+    """Returns a mask (..., S) as what attention adds to its logits: 0 where `allowed`, else -inf.
+
+    ``scaled_dot_product_attention`` makes the same of a bool mask at every call.
+    """
+    keys = allowed.size(-1)
+    # a GPU's kernel copies a mask at every call unless its rows are multiples of eight apart
+    hidden = F.pad(~allowed, (0, -keys % 8))
+    return torch.zeros_like(hidden, dtype=dtype).masked_fill_(hidden, -math.inf)[..., :keys]
 
 
 @dataclass(frozen=True)
@@ -16,8 +29,8 @@ class SequenceMask:
         padding: (B, T) bool, True at padding; None without padding, and in decoders also when all
             padding is on the right
         causal: position t sees positions ≤ t only
-        allowed: bool, True = may be attended, broadcastable to (B, H, T, T), as
-            ``scaled_dot_product_attention`` takes it; None if `is_causal` is enough
+        allowed: bool, True = may be attended, broadcastable to (B, H, T, T); None if `is_causal` is
+            enough
     """
 
     padding: Tensor | None = None

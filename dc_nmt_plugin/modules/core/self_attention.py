@@ -118,13 +118,13 @@ class MultiHeadSelfAttention(Recordable, Stateful):
             )
         key, value = self.with_past(flow, key, value, name=record)
         dropout = self.dropout if self.training else 0.0
+        mask = flow.added_mask(query.dtype)
         if not (self.needs_logits or self.wants(record)):
-            mask, causal = flow.mask.allowed, flow.is_causal
             fused = F.scaled_dot_product_attention(
-                query, key, value, attn_mask=mask, is_causal=causal, dropout_p=dropout
+                query, key, value, attn_mask=mask, is_causal=flow.is_causal, dropout_p=dropout
             )
             return merge_heads(fused)
-        logits = masked(self.logits(query, key, flow), flow.mask.allowed, flow.is_causal)
+        logits = masked(self.logits(query, key, flow), mask, flow.is_causal)
         weights = softmax(logits, value.dtype)
         self.record(**{record: weights})
         weights = drop(weights, dropout, self.training)

@@ -9,6 +9,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from .masks import added_to_logits
+
 Cache = dict[int, tuple[Tensor, ...]]
 
 
@@ -41,9 +43,11 @@ class Source:
         return self.features[0].size(0)
 
     @cached_property
-    def allowed(self) -> Tensor | None:
-        """Returns (sentences, 1, 1, M) bool, True = may be attended; None without padding."""
-        return None if self.padding is None else ~self.padding[:, None, None, :]
+    def mask(self) -> Tensor | None:
+        """Returns what attention adds to its logits, (sentences, 1, 1, M); None without padding."""
+        if self.padding is None:
+            return None
+        return added_to_logits(~self.padding[:, None, None, :], self.features[0].dtype)
 
     def cached(
         self,
