@@ -9,6 +9,7 @@ Shapes: B sequences, T positions, C model width, H heads; d_c the width of the c
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -104,17 +105,20 @@ class ContextAwareSelfAttention(SelfAttention):
             ValueError: `flow` lacks the inputs of layers 1 … l, or the running means of the
                 decoding session
         """
-        parts = dict(zip("qkv", self.in_proj(x).chunk(3, dim=-1), strict=True))  # (B, T, C) each
-        if self.has_context:
-            contexts = self._project_contexts(flow)
-            for i, (name, context) in enumerate(zip(self.mixed, contexts, strict=True)):
-                if not self.has_gate:
-                    parts[name] = parts[name] + context
-                    continue
-                gate = self._gate(i, parts[name], context)  # (B, T, 1)
-                parts[name] = torch.lerp(parts[name], context, gate)  # Eq. (5)
-                self.record(**{f"lambda_{name}": gate})
-        return [split_heads(part, self.num_heads) for part in parts.values()]
+        if not self.has_context:
+            return super().project(x, flow)
+        mixed = len(self.mixed)  # Q, K or both
+        parts = self.in_proj(x).unflatten(-1, (3, -1))  # (B, T, 3, C): Q, K and V
+        groups = list(parts.split([mixed] + [1] * (3 - mixed), dim=2))
+        index = "qk".index(self.mixed[0])
+        own, context = groups[index], self._project_contexts(flow)  # (B, T, mixed, C)
+        if self.has_gate:
+            gate = self._gate(own, context)  # (B, T, mixed, 1)
+            groups[index] = torch.lerp(own, context, gate)  # Eq. (5)
+            self.record(**{f"lambda_{name}": gate[:, :, i] for i, name in enumerate(self.mixed)})
+        else:
+            groups[index] = own + context
+        return [split_heads(part, self.num_heads) for group in groups for part in group.unbind(2)]
 
     def _check(self, flow: Flow) -> None:
         if len(flow.inputs) < self.layer:
@@ -128,9 +132,9 @@ class ContextAwareSelfAttention(SelfAttention):
                 f"context {self.context!r} decodes with running means; the flow has no `past`"
             )
 
-    def _project_contexts(self, flow: Flow) -> tuple[Tensor, ...]:
-        """Returns C U for queries and keys, each (B, T, C), or (B, 1, C) when all positions share
-        it.
+    def _project_contexts(self, flow: Flow) -> Tensor:
+        """Returns C U for queries, keys or both, (B, T, mixed, C), or (B, 1, mixed, C) when all
+        positions share it.
 
         Queries and keys share one product. Global contexts that all positions share are multiplied
         once per sentence, not once per position.
@@ -145,12 +149,13 @@ class ContextAwareSelfAttention(SelfAttention):
             shared, own = self.context_proj.matrix.split_with_sizes(widths, dim=1)
             projected = nn.functional.linear(torch.cat(deep, dim=-1), own)
             projected = projected + nn.functional.linear(torch.cat(means, dim=-1), shared)
-        return tuple(projected.chunk(len(self.mixed), dim=-1))
+        return projected.unflatten(-1, (len(self.mixed), -1))
 
-    def _gate(self, index: int, part: Tensor, context: Tensor) -> Tensor:
-        """Returns λ (B, T, 1), Eq. (6), of queries or keys `part` (B, T, C) and their context."""
-        logit = part @ self.gate_input[index] + context @ self.gate_context[index]  # (B, T)
-        return torch.sigmoid(logit)[:, :, None]
+    def _gate(self, own: Tensor, context: Tensor) -> Tensor:
+        """Returns λ (B, T, mixed, 1), Eq. (6), of `own`: Q, K or both, and of their context."""
+        dot = partial(torch.einsum, "btmc,mc->btm")
+        logit = dot(own, self.gate_input) + dot(context, self.gate_context)
+        return torch.sigmoid(logit)[..., None]
 
 
 def context_levels(context: str, layer: int) -> tuple[range, range]:

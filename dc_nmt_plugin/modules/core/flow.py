@@ -136,14 +136,16 @@ class Flow:
         return mean.type_as(x)
 
     def _mean(self, x: Tensor) -> Tensor:
-        total = self.mask.zero_padding(x).sum(dim=1, keepdim=True)
-        count = self._real(x).sum(dim=1, keepdim=True).clamp(min=1.0)
-        return total / count  # (B, 1, C)
+        def weights() -> Tensor:  # 1 / length at real positions
+            real = self._real(x)
+            return real / real.sum(dim=1, keepdim=True).clamp(min=1.0)
+
+        return (x * self.shared(("mean", x.dtype), weights)).sum(dim=1, keepdim=True)  # (B, 1, C)
 
     def _running_mean(self, x: Tensor) -> Tensor:
         total = self.mask.zero_padding(x).cumsum(dim=1)
         # padding on the left has seen nothing yet: divide by one there, its rows are not used
-        seen = self._real(x).cumsum(dim=1).clamp(min=1.0)
+        seen = self.shared(("seen", x.dtype), lambda: self._real(x).cumsum(dim=1).clamp(min=1.0))
         return total / seen  # (B, T, C)
 
     def _next_running_mean(self, level: int, new: Tensor) -> Tensor:
