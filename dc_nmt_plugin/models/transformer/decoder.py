@@ -111,10 +111,10 @@ class TransformerDecoder(Decoder):
             "inner_states": outputs of all layers, "auxiliary": {layer: features (R, T, C)}
         """
         mask = self._mask(prev_output_tokens, incremental_state)
+        embedded = self.embedding(prev_output_tokens, incremental_state=incremental_state)
 
         def run(stack: Any, source: Source, fused: list[Tensor] | None = None) -> list[Tensor]:
-            # every decoder embeds for itself: its dropout is its own
-            x = self.embedding(prev_output_tokens, incremental_state=incremental_state)
+            x = self.embedding.drop(embedded)
             flow = Flow(
                 mask,
                 tokens=prev_output_tokens,

@@ -78,7 +78,7 @@ class TransformerEncoder(FairseqEncoder):
         is_padding = src_tokens.eq(self.padding_idx)  # (B, M)
         padding = is_padding if bool(is_padding.any()) else None
         mask = SequenceMask.build(padding)
-        x = mask.zero_padding(self.embedding(src_tokens))  # (B, M, C)
+        x = mask.zero_padding(self.embedding.drop(self.embedding(src_tokens)))  # (B, M, C)
         outputs = self.stack(x, Flow(mask, tokens=src_tokens))
         features = []
         for layer in self.read_layers:

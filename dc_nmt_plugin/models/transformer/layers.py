@@ -18,7 +18,7 @@ from ...modules.feed_forward import GATED, gated_width
 
 
 class TokenEmbedding(nn.Module):
-    """Dropout(Norm(scale · E[token] + P[position])); the norm only on request.
+    """Norm(scale · E[token] + P[position]); the norm only on request. :meth:`drop` is its dropout.
 
     Args:
         tokens: the embedding matrix, possibly shared
@@ -64,6 +64,10 @@ class TokenEmbedding(nn.Module):
             x = x + positions
         if self.layer_norm is not None:
             x = self.layer_norm(x)
+        return x
+
+    def drop(self, x: Tensor) -> Tensor:
+        """Applies dropout, each stack its own."""
         return dropout(x, self.dropout, self.training)
 
 
