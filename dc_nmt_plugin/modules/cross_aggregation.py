@@ -15,6 +15,7 @@ from torch.utils.checkpoint import checkpoint as checkpointed
 from .choices import HEAD_WEIGHTS, INITS, ROUTINGS
 from .core.attention import attention_logits
 from .core.flow import Flow
+from .core.masks import SequenceMask, added_to_logits
 from .core.self_attention import SelfAttention
 from .routing import route_heads, route_positions
 
@@ -101,7 +102,7 @@ class CrossAggregationSelfAttention(SelfAttention):
         if self.iterations == 0:
             return super().logits(query, key, flow)
         added = self.positions.scores(query, key.size(-2), flow) if self.positions else 0.0
-        arguments = (query, key, flow.mask.padding, added)
+        arguments = (query, key, flow, added)
         if not (self.checkpoint and torch.is_grad_enabled()):
             return self.aggregate(*arguments)
         logits: Tensor = checkpointed(
@@ -110,7 +111,7 @@ class CrossAggregationSelfAttention(SelfAttention):
         return logits
 
     def aggregate(
-        self, query: Tensor, key: Tensor, padding: Tensor | None, added: Tensor | float = 0.0
+        self, query: Tensor, key: Tensor, flow: Flow, added: Tensor | float = 0.0
     ) -> Tensor:
         """Returns Ê = E + Ω↕ + Ω↔ (B, H, T, S), in float32 or better, not masked.
 
@@ -121,7 +122,7 @@ class CrossAggregationSelfAttention(SelfAttention):
         Args:
             query: (B, H, T, K)
             key: (B, H, S, K), S = T
-            padding: (B, T) bool, True at padding, or None
+            flow: padding of the positions
             added: what relative positions add to q kᵀ
 
         Raises:
@@ -134,26 +135,28 @@ class CrossAggregationSelfAttention(SelfAttention):
             )
         dtype = torch.promote_types(query.dtype, torch.float32)
         with torch.autocast(query.device.type, enabled=False):
-            logits = attention_logits(query.to(dtype), key.to(dtype), added)
-            return logits + self._added(logits, padding)
+            # contiguous, because the product would copy them again
+            query, key = (x.to(dtype, memory_format=torch.contiguous_format) for x in (query, key))
+            logits = attention_logits(query, key, added)
+            return logits + self._added(logits, flow)
 
-    def _added(self, logits: Tensor, padding: Tensor | None) -> Tensor:
+    def _added(self, logits: Tensor, flow: Flow) -> Tensor:
         """Returns what the routing adds to E in Eq. (9), (B, H, T, S)."""
-        votes = logits  # (B, H, T, S)
+        votes, padding = logits, flow.mask.padding  # (B, H, T, S), (B, T)
         if padding is not None:
             pair = padding[:, None, :, None] | padding[:, None, None, :]  # (B, 1, T, S)
             votes = logits.masked_fill(pair, 0.0)
         added: list[Tensor] = []
         if self.vertical:
             capsules, coefficients, voting = route_heads(votes, self.iterations)
-            head_weights = self._head_weights(voting.squeeze(-1), padding)  # (B, H)
+            head_weights = self._head_weights(voting.squeeze(-1), flow)  # (B, H)
             up = head_weights[:, :, None, None] * capsules[:, None]  # Ω↕, Eq. (12), (B, H, T, S)
             added.append(up)
             self.record(head_weights=head_weights, vertical=coefficients.squeeze(-1))
             self._record_norm("vertical_norm", up)
         if self.horizontal:
             across, coefficients = route_positions(  # Ω↔, Eq. (14)
-                votes, self.iterations, padding, from_votes=self.init == "self"
+                votes, self.iterations, self._earlier(votes, flow), from_votes=self.init == "self"
             )
             added.append(across)
             self.record(horizontal=coefficients)
@@ -162,21 +165,33 @@ class CrossAggregationSelfAttention(SelfAttention):
         self._record_norm("added_norm", total)
         return total
 
+    def _earlier(self, votes: Tensor, flow: Flow) -> Tensor | None:
+        """Returns the mask of :func:`route_positions`: position l takes real positions t ≤ l."""
+        padding, dtype = flow.mask.padding, votes.dtype
+        if padding is None:
+            return None
+
+        def compute() -> Tensor:
+            # at padding also itself, so that no row is empty
+            allowed = SequenceMask.build(padding, causal=True).allowed
+            assert allowed is not None
+            return added_to_logits(allowed, dtype)
+
+        return flow.shared(("earlier", dtype), compute)
+
     def _record_norm(self, name: str, part: Tensor) -> None:
         if self.wants(name):
             self.record(**{name: torch.linalg.vector_norm(part.detach(), dim=-1)})  # (B, H, T)
 
-    def _head_weights(self, voting: Tensor, padding: Tensor | None) -> Tensor:
+    def _head_weights(self, voting: Tensor, flow: Flow) -> Tensor:
         """Returns Λ (B, H) of voting weights (B, H, T), which are zero at padding. Eq. (13)
 
         The mean is the default because the paper's sum saturates the softmax: its gradient, and
         with it W's, vanishes (measured in docs/papers/cross-aggregation.md).
         """
-        total = voting.sum(dim=-1)  # (B, H)
+        votes = voting.transpose(1, 2)  # (B, T, H)
         if self.head_weights == "mean":
-            if padding is None:
-                total = total / voting.size(-1)
-            else:
-                total = total / (~padding).sum(dim=-1, keepdim=True).clamp(min=1)
+            votes = votes * flow.mean_weights(votes)
+        total = votes.sum(dim=1)  # (B, H)
         logits = total @ self.head_proj.weight.t().to(total.dtype)  # also where layers use bfloat16
         return torch.softmax(logits, dim=-1)

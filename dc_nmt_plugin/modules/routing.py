@@ -14,9 +14,8 @@ import math
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
-
-from .core.masks import SequenceMask
 
 
 def squash_scale(squared_norm: Tensor) -> Tensor:
@@ -25,7 +24,8 @@ def squash_scale(squared_norm: Tensor) -> Tensor:
     At 0, and below, which rounding can produce, it is the root of the smallest normal number, and
     its gradient is 0, because that of the square root is infinite.
     """
-    squared_norm = squared_norm.clamp(min=torch.finfo(squared_norm.dtype).tiny)
+    tiny = torch.finfo(squared_norm.dtype).tiny
+    squared_norm = F.threshold(squared_norm, tiny, tiny)  # the least number
     return squared_norm.sqrt() / (1 + squared_norm)
 
 
@@ -36,7 +36,7 @@ def squash(s: Tensor) -> Tensor:
 
 def route(
     voting: Tensor,
-    agree: Callable[[Tensor], tuple[Tensor, Tensor]],
+    agree: Callable[[Tensor], Tensor],
     iterations: int,
     dim: int,
 ) -> tuple[Tensor, Tensor]:
@@ -44,8 +44,8 @@ def route(
 
     Args:
         voting: the initial voting weights B
-        agree: from coefficients C to S · V, shaped as B, and |S|², broadcastable to it; where
-            S = Σ C V are the capsules before squashing (Eq. 8), V the votes
+        agree: from coefficients C to S · V, shaped as B; where S = Σ C V are the capsules before
+            squashing (Eq. 8), V the votes
         iterations: T ≥ 1
         dim: the axis of the input capsules, which the softmax normalises
 
@@ -54,7 +54,8 @@ def route(
     """
     coefficients = torch.softmax(voting, dim)  # line 4
     for _ in range(iterations - 1):
-        agreement, squared_norm = agree(coefficients)
+        agreement = agree(coefficients)
+        squared_norm = (coefficients * agreement).sum(dim, keepdim=True)  # |S|² = Σ C (S · V)
         voting = voting + squash_scale(squared_norm) * agreement  # line 6: B += Ω · V
         coefficients = torch.softmax(voting, dim)
     return coefficients, voting
@@ -76,9 +77,8 @@ def route_heads(votes: Tensor, iterations: int) -> tuple[Tensor, Tensor, Tensor]
     def capsules_of(coefficients: Tensor) -> Tensor:
         return (coefficients * votes).sum(dim=1, keepdim=True)  # (B, 1, T, S), Eq. (8)
 
-    def agree(coefficients: Tensor) -> tuple[Tensor, Tensor]:
-        s = capsules_of(coefficients)
-        return (s * votes).sum(-1, keepdim=True), s.square().sum(-1, keepdim=True)
+    def agree(coefficients: Tensor) -> Tensor:
+        return (capsules_of(coefficients) * votes).sum(-1, keepdim=True)  # (B, H, T, 1)
 
     voting = votes.new_zeros(*votes.shape[:3], 1)
     coefficients, voting = route(voting, agree, iterations, dim=1)
@@ -88,17 +88,17 @@ def route_heads(votes: Tensor, iterations: int) -> tuple[Tensor, Tensor, Tensor]
 
 
 def route_positions(
-    votes: Tensor, iterations: int, padding: Tensor | None, *, from_votes: bool
+    votes: Tensor, iterations: int, mask: Tensor | None, *, from_votes: bool
 ) -> tuple[Tensor, Tensor]:
     """Routes horizontally: in every head over the positions t ≤ l, for all l at once.
 
-    All outputs share their votes, so S = C E and S Eᵀ = C G with the Gram matrix G = E Eᵀ, and
-    |S|² = rowsum(C G ∘ C): one product per iteration, no loop over l.
+    All outputs share their votes, so S = C E and S Eᵀ = C G with the Gram matrix G = E Eᵀ: one
+    product per iteration, no loop over l.
 
     Args:
         votes: (B, H, T, T), the matrices E
         iterations: T ≥ 1
-        padding: (B, T) bool, True at padding, or None
+        mask: 0 where position l (rows) takes t, else -inf, (B, 1, T, T); None: takes all t ≤ l
         from_votes: voting weights start at the votes themselves (Eq. 15), not at zero
 
     Returns:
@@ -106,19 +106,13 @@ def route_positions(
     """
     gram = votes @ votes.transpose(-2, -1) if iterations > 1 else votes  # (B, H, T, T)
 
-    def agree(coefficients: Tensor) -> tuple[Tensor, Tensor]:
-        agreement = coefficients @ gram  # (B, H, T, T) @ (B, H, T, T) = S Eᵀ
-        return agreement, (agreement * coefficients).sum(-1, keepdim=True)
+    def agree(coefficients: Tensor) -> Tensor:
+        return coefficients @ gram  # (B, H, T, T) @ (B, H, T, T) = S Eᵀ
 
-    length = votes.size(-1)
-    if padding is None:
-        padding = torch.zeros(1, length, dtype=torch.bool, device=votes.device)
-    # position l takes real positions t ≤ l; at padding also itself, so that no row is empty
-    allowed = SequenceMask.build(padding, causal=True).allowed  # (B, 1, T, T)
-    assert allowed is not None
-    initial = votes if from_votes else votes.new_zeros(())
+    if mask is None:
+        mask = votes.new_full(votes.shape[-2:], -math.inf).triu(1)
     # adding to -inf leaves -inf: masking once is enough
-    voting = torch.where(allowed, initial, -math.inf)
+    voting = votes + mask if from_votes else mask
     coefficients, _ = route(voting, agree, iterations, dim=-1)
     capsules = squash(coefficients @ votes)  # (B, H, T, T) @ (B, H, T, T)
     return capsules, coefficients.expand_as(votes)

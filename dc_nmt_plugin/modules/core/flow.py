@@ -123,6 +123,15 @@ class Flow:
                 self._means[level] = self._compute_mean(level)
         return self._means[level]
 
+    def mean_weights(self, x: Tensor) -> Tensor:
+        """Returns 1 / length at real positions, 0 at padding: (B, T, 1), or (1, T, 1) without."""
+
+        def compute() -> Tensor:
+            real = self._real(x)
+            return real / real.sum(dim=1, keepdim=True).clamp(min=1.0)
+
+        return self.shared(("mean", x.dtype), compute)
+
     def _compute_mean(self, level: int) -> Tensor:
         x = self.inputs[level]
         # sums in half precision lose steps
@@ -136,11 +145,7 @@ class Flow:
         return mean.type_as(x)
 
     def _mean(self, x: Tensor) -> Tensor:
-        def weights() -> Tensor:  # 1 / length at real positions
-            real = self._real(x)
-            return real / real.sum(dim=1, keepdim=True).clamp(min=1.0)
-
-        return (x * self.shared(("mean", x.dtype), weights)).sum(dim=1, keepdim=True)  # (B, 1, C)
+        return (x * self.mean_weights(x)).sum(dim=1, keepdim=True)  # (B, 1, C)
 
     def _running_mean(self, x: Tensor) -> Tensor:
         total = self.mask.zero_padding(x).cumsum(dim=1)

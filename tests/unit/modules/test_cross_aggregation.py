@@ -167,7 +167,7 @@ def test_half_precision_at_length_1000(dtype, init):
         assert torch.isfinite(tensor.grad).all()
     with torch.no_grad():
         query = output.new_full((1, 2, 9, 2), 300.0)
-        logits = module.aggregate(query, query, None)
+        logits = module.aggregate(query, query, Flow())
         assert logits.max() > 65504 and torch.isfinite(logits).all()
 
 
@@ -177,8 +177,8 @@ def test_float32_routing_is_accurate_at_length_1000():
     torch.manual_seed(3)
     module = CrossAggregationSelfAttention(embed_dim=4, num_heads=2, head_weights="sum")
     query, key = torch.randn(2, 1, 2, 1000, 2, dtype=torch.float16)
-    half = module.aggregate(query, key, None)
-    exact = module.double().aggregate(query.double(), key.double(), None)
+    half = module.aggregate(query, key, Flow())
+    exact = module.double().aggregate(query.double(), key.double(), Flow())
     assert half.dtype == torch.float32
     torch.testing.assert_close(half.double(), exact, rtol=1e-4, atol=1e-4)
 
