@@ -149,7 +149,8 @@ class ContextAwareSelfAttention(SelfAttention):
             shared, own = self.context_proj.matrix.split_with_sizes(widths, dim=1)
             projected = nn.functional.linear(torch.cat(deep, dim=-1), own)
             projected = projected + nn.functional.linear(torch.cat(means, dim=-1), shared)
-        return projected.unflatten(-1, (len(self.mixed), -1))
+        by_part: Tensor = projected.unflatten(-1, (len(self.mixed), -1))
+        return by_part
 
     def _gate(self, own: Tensor, context: Tensor) -> Tensor:
         """Returns λ (B, T, mixed, 1), Eq. (6), of `own`: Q, K or both, and of their context."""

@@ -140,10 +140,10 @@ class MultiLayerAttention(Recordable):
         return output
 
     def _attend_to_sums(
-        self, queries: Tensor, sums: Sequence[Tensor], source: Source, length: int
+        self, queries: Tensor, projected: Sequence[Tensor], source: Source, length: int
     ) -> Tensor:
         """Returns the output (S, beam·T, C) of a decoding step with joint weights."""
-        for_scores, for_output, added = sums
+        for_scores, for_output, added = projected
         weights = softmax(  # (S, beam·T, H, M)
             joint_logits(queries, for_scores, added, self.num_heads), for_output.dtype
         )
