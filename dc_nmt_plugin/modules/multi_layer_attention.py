@@ -108,16 +108,12 @@ class MultiLayerAttention(Recordable):
     def _attend(
         self, queries: Tensor, projected: Sequence[Tensor], source: Source, length: int
     ) -> Tensor:
-        """Returns the output (S, beam·T, C) of all four models, with one attention.
-
-        Separate weights are more heads. Joint weights are wider ones, because of
-        Σ_j q^j k^jᵀ = [q^1 … q^n] [k^1 … k^n]ᵀ and [a v^1; …; a v^n] = a [v^1; …; v^n].
-        """
+        """Returns the output (S, beam·T, C) of all four models, with one attention."""
         key, value = projected
         query = self.q_proj(queries).unflatten(-1, (self.num_layers, self.num_heads, -1))
-        if self.joint_weights:
+        if self.joint_weights:  # wider heads: Σ_j q^j k^jᵀ = [q^1 … q^n] [k^1 … k^n]ᵀ
             query = query.permute(0, 3, 1, 2, 4).flatten(3)  # (S, H, beam·T, n·K)
-        else:
+        else:  # more heads
             query = query.flatten(2, 3).transpose(1, 2)  # (S, n·H, beam·T, K)
         contexts, weights = attend(  # Eqs (3.8), (3.9)
             query,
@@ -132,7 +128,7 @@ class MultiLayerAttention(Recordable):
             weights = source.rows_of(weights, length)
             layers = (self.num_layers, self.num_heads)
             self.record(weights=weights if self.joint_weights else weights.unflatten(1, layers))
-        # rows of heads (layer, head, K), whether layers are more heads or wider ones
+        # to (layer, head, K), whether layers are more heads or wider ones
         joined = contexts.unflatten(-1, (-1, self.head_dim)).permute(0, 2, 3, 1, 4).flatten(2)
         if self.sum_contexts:  # M-01's are summed, because its values are
             joined = joined.unflatten(-1, (-1, queries.size(-1))).sum(dim=2)
