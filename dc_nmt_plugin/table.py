@@ -33,17 +33,15 @@ def format_table(header: Sequence[str], rows: Rows, keys: int = 1) -> str:
         keys: number of columns that name a row; more, where the next ones are needed and no numbers
     """
     lines = filled_columns(header, rows)
-    values = list(zip(*lines[1:], strict=True))  # of each column
-    while keys + 1 < len(values) and not _are_numbers(values[keys]):
-        if len(set(zip(*values[:keys], strict=True))) == len(rows):
-            break
-        keys += 1
-    others = [max(map(len, column)) + 2 for column in zip(*lines, strict=True)][:-1]
+    keys = _naming_columns(lines[1:], keys)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    room_for_last = max(LEAST, WIDTH - sum(width + 2 for width in widths[:-1]))
     wrapped = []
     for *cells, last in lines:
-        first, *more = textwrap.wrap(last, max(LEAST, WIDTH - sum(others))) or [""]
+        first, *more = textwrap.wrap(last, room_for_last) or [""]
         wrapped.append([*cells, first])
-        wrapped += [[*("" for _ in cells), text] for text in more]
+        for text in more:
+            wrapped.append([""] * len(cells) + [text])
     columns = [
         _aligned(column, number >= keys) for number, column in enumerate(zip(*wrapped, strict=True))
     ]
@@ -55,10 +53,20 @@ def format_table(header: Sequence[str], rows: Rows, keys: int = 1) -> str:
         blocks[-1].append(column)
     texts = []
     for block in blocks:
-        formatted = ("  ".join(cells).rstrip() for cells in zip(*block, strict=True))
+        formatted = ["  ".join(cells).rstrip() for cells in zip(*block, strict=True)]
         # wrapped text of the last column has no cells in the other blocks
-        texts.append("\n".join(filter(None, formatted)))
+        texts.append("\n".join(line for line in formatted if line))
     return "\n\n".join(texts)
+
+
+def _naming_columns(rows: Rows, keys: int) -> int:
+    """Returns how many columns it takes to name each row: `keys`, or more, up to the numbers."""
+    columns = list(zip(*rows, strict=True))
+    while keys + 1 < len(columns) and not _are_numbers(columns[keys]):
+        if len({tuple(row[:keys]) for row in rows}) == len(rows):
+            break
+        keys += 1
+    return keys
 
 
 def _aligned(column: Sequence[str], is_value: bool) -> list[str]:
@@ -94,14 +102,17 @@ def latex_table(header: Sequence[str], rows: Rows) -> str:
 
 @dataclass(frozen=True)
 class Form:
-    """A form of tables: its function, and the start of the lines around a table."""
+    """A form of tables, and of the notes beside a table."""
 
     write: Callable[..., str]  # of header and rows
-    comment: str = ""
+    note: str = ""  # start of a note's line
+    code: str = ""  # around names and signatures
 
     def lines(self, notes: Iterable[str]) -> str:
-        """Returns lines around a table."""
-        return "\n".join(f"{self.comment}{note}" for note in notes)
+        """Returns notes, one a line."""
+        return "\n".join(f"{self.note}{note}" for note in notes)
 
 
-TEXT, MARKDOWN, LATEX = Form(format_table), Form(markdown_table), Form(latex_table, "% ")
+TEXT = Form(format_table)
+MARKDOWN = Form(markdown_table, note="- ", code="`")
+LATEX = Form(latex_table, note="% ")

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import UsageError, UserError
 from ..evaluation.significance import paired_bootstrap
-from ..evaluation.table_text import test_cells
+from ..evaluation.table_text import difference_cells
 from ..figure import Chart, draw_charts
 from ..table import number_cell
 from .report import Results, Table
@@ -100,7 +100,7 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
         row = [_label(group), f"{group['sentences']:,}", _cell(scores[first][place])]
         for label, own in gains.items():
             gain = own[place]
-            tested = test_cells(gain.difference, gain.against, None, False) if gain else ()
+            tested = difference_cells(gain.difference, gain.against, None, False) if gain else ()
             row += [_cell(scores[label][place]), *(tested[:2] or "--")]
         rows.append(row)
     title = f"BLEU by source length in {baseline['unit']}; {baseline['text']}"

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import UsageError, UserError
 from ..evaluation.chance import Difference
 from ..evaluation.significance import paired_bootstrap
-from ..evaluation.table_text import TEST_COLUMNS, difference_notes, test_cells
+from ..evaluation.table_text import DIFFERENCE_COLUMNS, difference_notes, difference_cells
 from ..figure import Chart, draw_charts
 from .report import Results, Table
 from .subject import Subject
@@ -58,7 +58,8 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     """Returns a table of differences of BLEU (Table 3.5), with tests."""
     text = next(iter(results.values()))["text"]
     table = Table(
-        f"BLEU with each encoder layer masked; {text}", ["run", "masked", "BLEU", *TEST_COLUMNS]
+        f"BLEU with each encoder layer masked; {text}",
+        ["run", "masked", "BLEU", *DIFFERENCE_COLUMNS],
     )
     for label, found in results.items():
         table.rows.append([label, "nothing", f"{found['bleu']:.2f}", "", "", "", ""])
@@ -67,7 +68,7 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
         for row in found["masked"]:
             name = f"layer {row['layer']}"
             tests[name] = Difference(**row["against"]) if row["against"] else None
-            cells = test_cells(row["difference"], tests[name], row["corrected_p"], several)
+            cells = difference_cells(row["difference"], tests[name], row["corrected_p"], several)
             table.rows.append([label, name, f"{row['bleu']:.2f}", *cells])
         about = f"{label}: " if len(results) > 1 else ""
         for note in difference_notes(tests, "the whole model", "bleu"):

@@ -55,15 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """``dc-nmt results``."""
     options = parser()
     args = options.parse_args(argv)
-    from ..evaluation.run_table import RunTable
     from ..evaluation.table_text import format_run_table
 
-    stored = args.folders[0] / STORED if len(args.folders) == 1 else None
-    table = RunTable.read(stored) if stored and stored.is_file() else None
-    if stored and table and _has_all_runs(table, stored.parent):
-        _refuse_flags_of_runs(options, args, stored)
-    else:
-        table = _collect(args, _of_subset(args))
+    table = _stored_table(options, args)
+    if table is None:
+        table = _collect(args)
     if args.out:
         if args.out.is_file():
             load_json(args.out)  # not over another kind of file
@@ -75,25 +71,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _has_all_runs(table: RunTable, folder: Path) -> bool:
-    """Returns False if a run beside a stored table is newer than the table."""
-    names = {Path(row.run).name for row in table.rows}
+def _stored_table(options: Parser, args: argparse.Namespace) -> RunTable | None:
+    """Returns the table that the only folder holds, unless a run beside it is not in the table."""
+    from ..evaluation.run_table import RunTable
+
+    folder = args.folders[0]
+    stored = folder / STORED
+    if len(args.folders) > 1 or not stored.is_file():
+        return None
+    table = RunTable.read(stored)
+    in_table = {Path(row.run).name for row in table.rows}
     for record in folder.glob(f"*/{RECORD}"):
         name = record.parent.name
-        if name not in names and re.sub(r"-s\d+$", "", name) not in names:
-            return False
-    return True
-
-
-def _refuse_flags_of_runs(options: Parser, args: argparse.Namespace, stored: Path) -> None:
+        system = re.sub(r"-s\d+$", "", name)  # a row over seeds has the name of the system
+        if name not in in_table and system not in in_table:
+            return None
     for name in ("baseline", "subset", "metric", "over_seeds", "out"):
         if getattr(args, name) != options.get_default(name):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"{stored}: is a stored table; for {flag} name the folders of the runs")
+    return table
 
 
-def _of_subset(args: argparse.Namespace) -> list[Run]:
-    """Returns the translations of the requested subset; names runs without any."""
+def _collect(args: argparse.Namespace) -> RunTable:
+    """Returns a new table of the finished runs; names the others."""
+    from ..evaluation.metrics import find_metrics
+    from ..evaluation.run_table import collect
+
     finished, unfinished = scored_runs(args.folders)
     for folder in unfinished:
         print(f"not finished, left out: {folder}", file=sys.stderr)
@@ -101,15 +105,13 @@ def _of_subset(args: argparse.Namespace) -> list[Run]:
     if not runs:
         subsets = ", ".join(sorted({run.decoding.subset for run in finished}))
         raise UsageError(f"--subset {args.subset}: no run has it; there is {subsets}")
-    return runs
-
-
-def _collect(args: argparse.Namespace, runs: Sequence[Run]) -> RunTable:
-    from ..evaluation.metrics import find_metrics
-    from ..evaluation.run_table import collect
-
-    metric = find_metrics("--metric", args.metric)[0] if args.metric else None
-    return collect(runs, args.baseline, metric, args.over_seeds, _published)
+    return collect(
+        runs,
+        baseline=args.baseline,
+        metric=find_metrics("--metric", args.metric)[0] if args.metric else None,
+        over_seeds=args.over_seeds,
+        find_published=_published,
+    )
 
 
 def _published(run: Run, metric: str) -> PublishedScore:
@@ -118,11 +120,16 @@ def _published(run: Run, metric: str) -> PublishedScore:
     from ..papers.published import published_number
 
     record, decoding = run.record, run.decoding
-    for name in dict.fromkeys([metric, *(score.metric for score in decoding.scores)]):
+    for name in [metric, *(score.metric for score in decoding.scores)]:
         number = published_number(
-            record.task or "", record.architecture or "", name,
-            record.settings, record.training.tokens, decoding.search, decoding.subset,
-        )  # fmt: skip
+            task=record.task or "",
+            architecture=record.architecture or "",
+            metric=name,
+            settings=record.settings,
+            tokens=record.training.tokens,
+            search=decoding.search,
+            subset=decoding.subset,
+        )
         if number:
             return number
     return PublishedScore()

@@ -1,41 +1,46 @@
-"""One table of finished runs on one test set: scores, tests, speeds, published numbers."""
+"""One table of finished runs on one test set: scores, tests, speeds, published numbers.
+
+``runs/finding.py`` reads the records of runs. Here :func:`collect` groups the runs, scores and
+tests each group, and makes a :class:`RunRow` of it. ``table_text.py`` prints the rows.
+"""
 
 from __future__ import annotations
 
 import math
 import os
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, UserError, check_choices
 from ..files import read_json
-from ..runs.finding import Run
+from ..runs.finding import Run, distinguished
 from .chance import Difference
 from .metrics import Metric
 from .significance import Comparison, compare_systems
-from .systems import PlainTextOptions, System, default_metric, labels, load_systems, sides_of
+from .systems import PlainTextOptions, default_metric, labels, load_systems, sides_of
+from .texts import Sides
 
 BASELINE_ARCH = "transformer_standard"
-# flags that make another model of it
-_MECHANISMS = {
+# flags that make another model of that architecture
+_MECHANISM_FLAGS = {
     *("encoder-self-attention", "decoder-self-attention", "encoder-layers-of"),
     *("decoder-layers-of", "source-features", "aux-layers"),
 }
-_PRECISIONS = ("fp16", "bf16", "amp", "memory-efficient-fp16", "memory-efficient-bf16")
-# further columns of scores; of each kind, the first metric that a run has
-FURTHER_METRICS = (("mteval-v13a-lc", "zh-lc"), ("chrf",))
-# flags of fairseq-train that do not change the settings of a run: seed, folders, and settings of
-# the machine; the tokens of an update are compared as a product
-_NOT_SETTINGS = {
+_PRECISION_FLAGS = ("fp16", "bf16", "amp", "memory-efficient-fp16", "memory-efficient-bf16")
+# with one of these flags a run ends where it learns no more, so updates differ between seeds
+_STOPPING_FLAGS = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}
+# flags in which runs of one system may differ: seed, folders, settings of the machine; of the batch
+# the tokens of an update are compared instead
+_FREE_FLAGS = {
     *("seed", "tensorboard-logdir", "wandb-project"),
     *("max-tokens", "max-tokens-valid", "update-freq", "num-workers", "ddp-backend", "cpu"),
     *("distributed-world-size", "log-format", "log-interval", "log-file", "no-progress-bar"),
 }
 _TOKENS, _TEXT = "tokens an update", "digest of the training text"
-_OPEN_END = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}
+FURTHER_METRICS = ("mteval-v13a-lc", "chrf")  # columns beside the table's metric
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,10 @@ class PublishedScore:
     differs: str = ""  # settings of the run that are not the paper's, in words
 
 
+# the runs of each row: label → seed → run; without --over-seeds the seed is ""
+Groups = dict[str, dict[str, Run]]
 # a run, and the table's metric → its published score
-PublishedOf = Callable[[Run, str], PublishedScore]
+FindPublished = Callable[[Run, str], PublishedScore]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +109,7 @@ def collect(
     baseline: str | None = None,
     metric: Metric | None = None,
     over_seeds: bool = False,
-    published: PublishedOf = lambda run, metric: PublishedScore(),
+    find_published: FindPublished = lambda run, metric: PublishedScore(),
 ) -> RunTable:
     """Scores and tests finished runs.
 
@@ -112,228 +119,246 @@ def collect(
             first run
         metric: default the paper's where the baseline's record marks it, else 13a (Chinese: zh)
         over_seeds: one row for all runs of one system
-        published: finds the published score of a run
+        find_published: finds the published score of a run
 
     Raises:
         UserError: the runs are of different test sets, a row would be of runs with different
             settings, or no row has the label
     """
-    rows = _rows(runs, over_seeds)
-    first = _baseline(rows, baseline)
-    rows = {first: rows[first], **rows}
-    for label, own in rows.items():
-        _check_one_system(label, own)
-    every = [run for own in rows.values() for run in own]
-    systems = load_systems(every, PlainTextOptions())
+    groups = _group(runs, over_seeds)
+    first = _baseline(groups, baseline)
+    groups = {first: groups[first], **groups}  # the baseline is the first row
+    for label, group in groups.items():
+        _check_same_settings(label, list(group.values()))
+
+    ordered = [run for group in groups.values() for run in group.values()]
+    systems = load_systems(ordered, PlainTextOptions())
     metric = metric or default_metric(systems[0])
-    signature, comparisons = _compare(rows, systems, metric, over_seeds)
+    sides = list(sides_of(systems, metric).values())
+    signature, comparisons = _compare(groups, sides, systems[0].target_lang, metric)
     signatures = {metric.name: signature}
-    for names in FURTHER_METRICS:
-        for run in every:
-            score = run.decoding.score(*names)
+    for name in FURTHER_METRICS:
+        for run in ordered:
+            score = run.decoding.score(name)
             if score:
-                signatures.setdefault(score.metric, score.signature)
-    compared_to = rows[first][0]
-    table = []
-    for comparison, own in zip(comparisons, rows.values(), strict=True):
-        row = _row(comparison, own, list(signatures), compared_to, published(own[0], metric.name))
-        if row.corrected_p is not None and not baseline:
-            differs = _differences(own[0], compared_to)
-            row = replace(row, differs=differs, corrected_p=None if differs else row.corrected_p)
-        table.append(row)
-    return RunTable(metric.name, signatures, len(systems[0].texts.raw.hypotheses), table)
+                signatures.setdefault(name, score.signature)
+
+    rows = []
+    for comparison, group in zip(comparisons, groups.values(), strict=True):
+        row_runs = list(group.values())
+        differs = ""
+        # who names a baseline wants the test, whatever differs
+        if comparison.corrected_p is not None and not baseline:
+            differs = _training_differences(row_runs[0], ordered[0])
+        row = _row(
+            comparison=comparison,
+            runs=row_runs,
+            baseline=ordered[0],
+            metrics=list(signatures),
+            differs=differs,
+            published=find_published(row_runs[0], metric.name),
+        )
+        rows.append(row)
+    return RunTable(metric.name, signatures, len(sides[0].hypotheses), rows)
 
 
-def _rows(runs: Sequence[Run], over_seeds: bool) -> dict[str, list[Run]]:
-    """Returns label → runs of that row.
+# -- from runs to groups -----------------------------------------------------------------------
 
-    Over seeds a row has the runs of one system in one folder: runs of equal names in two folders
-    are two systems.
-    """
-    own_labels = labels(runs)
-    if len(set(own_labels)) < len(runs):
+
+def _group(runs: Sequence[Run], over_seeds: bool) -> Groups:
+    """Groups runs into rows: each run alone, or the runs of one system in one folder."""
+    run_labels = labels(runs)
+    if len(set(run_labels)) < len(runs):
         raise UserError("the same result twice: name it once")
     if not over_seeds:
-        return {label: [run] for label, run in zip(own_labels, runs, strict=True)}
-    grouped: dict[tuple[Path, str, str], list[Run]] = {}
+        return {label: {"": run} for label, run in zip(run_labels, runs, strict=True)}
+    # runs of equal names in two folders are two systems, and so are two translations of a run
+    systems: dict[tuple[Path, str, str], dict[str, Run]] = {}
     for run in runs:
-        system = system_of(run.record.name, run.record.seed)
-        grouped.setdefault((run.place.parent, system, run.decoding.key), []).append(run)
-    systems = []
-    for (folder, system, _), own in grouped.items():
-        if len({run.record.seed for run in own}) < len(own):
-            names = ", ".join(run.place.name for run in own)
-            raise UsageError(f"--over-seeds: two of {names} have the same seed; leave one out")
-        # as if the system were a run beside its runs, for its label
-        record = replace(own[0].record, name=system)
-        systems.append(replace(own[0], path=folder / system, record=record))
-    return dict(zip(labels(systems), grouped.values(), strict=True))
-
-
-def system_of(label: str, seed: int | None) -> str:
-    """Returns a run's label without its seed.
-
-    >>> system_of("transformer_dc-tiny-s3", 3)
-    'transformer_dc-tiny'
-    """
-    return label if seed is None else label.removesuffix(f"-s{seed}")
-
-
-def _baseline(rows: Mapping[str, Sequence[Run]], label: str | None) -> str:
-    if label:
-        check_choices("--baseline", [label], rows)
-        return label
-    return next((name for name, runs in rows.items() if _is_plain(runs[0])), next(iter(rows)))
-
-
-def _is_plain(run: Run) -> bool:
-    """Returns True for a plain Transformer, by its settings."""
-    plain = (run.record.architecture or "").startswith(BASELINE_ARCH)
-    return plain and not run.record.settings.keys() & _MECHANISMS
-
-
-def _differences(run: Run, baseline: Run) -> str:
-    """Returns in which facts of the training, besides the model, two runs differ."""
-    differing = []
-    for name, own, other in _differing(_facts(run), _facts(baseline)):
-        numbers = [f"{each:,}" if isinstance(each, int) else each for each in (own, other)]
-        text = (
-            "another training text" if name == _TEXT else f"{name} {' instead of '.join(numbers)}"
-        )
-        differing.append(text)
-    return "; ".join(differing)
-
-
-def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yields the names and both values of known settings that differ."""
-    for name in dict.fromkeys([*one, *other]):
-        values = one.get(name, "not given"), other.get(name, "not given")
-        if None in values or values[0] == values[1]:
-            continue
-        # tokens are rounded over other numbers of GPUs
-        if name != _TOKENS or not math.isclose(*values, rel_tol=0.02):
-            yield name, *values
-
-
-def _compare(
-    rows: Mapping[str, Sequence[Run]], systems: Sequence[System], metric: Metric, over_seeds: bool
-) -> tuple[str, list[Comparison]]:
-    """Returns the signature, and each row's score and test; `systems` are in the rows' order."""
-    sides = list(sides_of(systems, metric).values())
-    references, language = sides[0].references, systems[0].target_lang
-    score, signature = metric.score(sides[0].hypotheses, references, language)
-    if len(systems) == 1:
-        return signature, [Comparison(next(iter(rows)), score, 0.0)]
-    remaining = iter(sides)
-    texts: dict[str, dict[str, list[str]]] = {}
-    for label, runs in rows.items():
-        for run in runs:
-            seed = str(run.record.seed) if over_seeds and run.record.seed is not None else ""
-            texts.setdefault(label, {})[seed] = next(remaining).hypotheses
-    return signature, compare_systems(texts, references, language, metric)
-
-
-def _row(
-    comparison: Comparison,
-    runs: Sequence[Run],
-    metrics: Sequence[str],
-    baseline: Run,
-    published: PublishedScore,
-) -> RunRow:
-    """Returns the row of a system: means over its runs, and the first run's common values.
-
-    Args:
-        comparison: with the baseline
-        runs: of the system
-        metrics: of the table; the first is that of the comparison
-        baseline: its first run
-        published: score of the first run
-    """
-    run = runs[0]
-    # speeds of another device say nothing; an unknown device may be the same
-    training, decoding = [], []
-    for each in runs:
-        if len({_device(each), _device(baseline)} - {None}) < 2:
-            training.append(each.record.training.tokens_per_second)
-        if len({_decoding_device(each), _decoding_device(baseline)} - {None}) < 2:
-            decoding.append(each.decoding.sentences_per_second)
-    scores = {metrics[0]: comparison.score}
-    for metric in filter(None, (*metrics[1:], published.metric)):
-        values = [score.value for each in runs if (score := each.decoding.score(metric))]
-        if values:
-            scores.setdefault(metric, statistics.fmean(values))
-    gap = None
-    if published.score is not None and published.metric in scores:
-        gap = scores[published.metric] - published.score
-    return RunRow(
-        label=comparison.name,
-        run=_relative(run.folder.parent / run.record.system if len(runs) > 1 else run.folder),
-        arch=run.record.architecture,
-        parameters=run.record.training.parameters,
-        updates=run.updates,
-        train_tokens_per_second=_mean(training),
-        decode_sentences_per_second=_mean(decoding),
-        score=comparison.score,
-        scores={name: scores[name] for name in metrics[1:] if name in scores},
-        seeds=len(runs),
-        deviation=comparison.deviation,
-        difference=comparison.difference,
-        compared_seeds=None if comparison.seeds is None else list(comparison.seeds),
-        against=comparison.against,
-        corrected_p=comparison.corrected_p,
-        published=published,
-        to_published=gap,
+        group = systems.setdefault((run.place.parent, _system(run), run.decoding.key), {})
+        seed = "" if run.record.seed is None else str(run.record.seed)
+        if seed in group:
+            both = f"{group[seed].place.name} and {run.place.name}"
+            raise UsageError(f"--over-seeds: {both} have the same seed; leave one out")
+        group[seed] = run
+    names = distinguished(
+        names=[system for _, system, _ in systems],
+        places=[folder / system for folder, system, _ in systems],
     )
+    groups = {}
+    for name, ((_, _, key), group) in zip(names, systems.items(), strict=True):
+        groups[f"{name}, {key}" if key else name] = group
+    return groups
 
 
-def _device(run: Run) -> str | None:
-    return run.record.training.device
+def _system(run: Run) -> str:
+    """Returns a run's name without its seed; ``record.system`` may have it, of score --name."""
+    return run.record.name.removesuffix(f"-s{run.record.seed}")
 
 
-def _decoding_device(run: Run) -> str | None:
-    return run.decoding.device or _device(run)
+def _baseline(groups: Groups, label: str | None) -> str:
+    """Returns the label of the baseline: `label`, else the first plain Transformer's."""
+    if label:
+        check_choices("--baseline", [label], groups)
+        return label
+    for name, group in groups.items():
+        record = next(iter(group.values())).record
+        plain = (record.architecture or "").startswith(BASELINE_ARCH)
+        if plain and not record.settings.keys() & _MECHANISM_FLAGS:
+            return name
+    return next(iter(groups))
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
+# -- which settings differ ---------------------------------------------------------------------
 
 
-def _relative(folder: Path) -> str:
-    """Returns the folder relative to the working folder, or its name: no path of this machine."""
-    path = Path(os.path.relpath(folder))
-    return folder.name if ".." in path.parts else path.as_posix()
-
-
-def _check_one_system(row: str, runs: Sequence[Run]) -> None:
-    """Checks that runs of one system differ in the seed alone.
+def _check_same_settings(label: str, runs: Sequence[Run]) -> None:
+    """Checks that the runs of a row differ in the seed alone.
 
     Raises:
         UserError: they were trained with other settings, updates, tokens or text
     """
     first = runs[0]
     for run in runs[1:]:
-        for name, one, other in _differing(_settings(first), _settings(run)):
+        for name, value, other_value in _differing(_settings(first), _settings(run)):
             raise UsageError(
-                f"--over-seeds: {row} would be a mean of different settings: {name} is {one} "
-                f"in {first.record.name} and {other} in {run.record.name}; leave one out"
+                f"--over-seeds: {label} would be a mean of different settings: {name} is {value} "
+                f"in {first.record.name} and {other_value} in {run.record.name}; leave one out"
             )
+
+
+def _training_differences(run: Run, baseline: Run) -> str:
+    """Returns in words how the training of two runs differs, besides the model."""
+    differences = []
+    for name, value, other_value in _differing(_training(run), _training(baseline)):
+        if name == _TEXT:
+            differences.append("another training text")
+        elif isinstance(value, int):
+            differences.append(f"{name} {value:,} instead of {other_value:,}")
+        else:
+            differences.append(f"{name} {value} instead of {other_value}")
+    return "; ".join(differences)
 
 
 def _settings(run: Run) -> dict[str, Any]:
     """Returns the settings that are the same for every seed: name → value, None if unknown."""
     settings = run.record.settings
-    flags = {f"--{flag}": value for flag, value in settings.items() if flag not in _NOT_SETTINGS}
-    return {**flags, **_facts(run)}
+    flags = {f"--{flag}": value for flag, value in settings.items() if flag not in _FREE_FLAGS}
+    return {**flags, **_training(run)}
 
 
-def _facts(run: Run) -> dict[str, Any]:
-    """Returns facts of a training, None if unknown."""
+def _training(run: Run) -> dict[str, Any]:
+    """Returns facts of a training: name → value, None if unknown."""
     record = run.record
+    precision = next((flag for flag in _PRECISION_FLAGS if record.settings.get(flag)), "fp32")
     return {
-        # open ends: such a run stops where it learns no more
-        "updates": None if record.settings.keys() & _OPEN_END else run.updates,
+        "updates": None if record.settings.keys() & _STOPPING_FLAGS else run.updates,
         _TOKENS: record.training.tokens,
         _TEXT: record.data.text,
-        "precision": next((p for p in _PRECISIONS if record.settings.get(p)), "fp32"),
+        "precision": precision,
     }
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yields the names and both values of known settings that differ."""
+    for name in dict.fromkeys([*one, *other]):  # each name once, in this order
+        value, other_value = one.get(name, "not given"), other.get(name, "not given")
+        if value is None or other_value is None:
+            continue
+        if name == _TOKENS and math.isclose(value, other_value, rel_tol=0.02):
+            continue  # rounded over other numbers of GPUs
+        if value != other_value:
+            yield name, value, other_value
+
+
+# -- from groups to rows -----------------------------------------------------------------------
+
+
+def _compare(
+    groups: Groups, sides: Sequence[Sides], target_lang: str, metric: Metric
+) -> tuple[str, list[Comparison]]:
+    """Returns the signature, and each row's score and test; `sides` are in the runs' order."""
+    references = sides[0].references
+    score, signature = metric.score(sides[0].hypotheses, references, target_lang)
+    if len(sides) == 1:  # nothing to test: no bootstrap
+        return signature, [Comparison(next(iter(groups)), score, interval=0.0)]
+    hypotheses: dict[str, dict[str, list[str]]] = {label: {} for label in groups}
+    places = [(label, seed) for label, group in groups.items() for seed in group]
+    for (label, seed), side in zip(places, sides, strict=True):
+        hypotheses[label][seed] = side.hypotheses
+    return signature, compare_systems(hypotheses, references, target_lang, metric)
+
+
+def _row(
+    comparison: Comparison,
+    runs: Sequence[Run],
+    baseline: Run,
+    metrics: Sequence[str],
+    differs: str,
+    published: PublishedScore,
+) -> RunRow:
+    """Returns the row of a system: means over its runs, and the first run's common values.
+
+    The first of `metrics` is the comparison's; `baseline` is the baseline's first run.
+    """
+    first = runs[0]
+    further = {metric: _mean_score(runs, metric) for metric in metrics[1:]}
+    to_published = None
+    if published.metric is not None and published.score is not None:
+        score = _mean_score(runs, published.metric)
+        if published.metric == metrics[0]:
+            score = comparison.score
+        if score is not None:
+            to_published = score - published.score
+    # speeds of another device than the baseline's say nothing; an unknown device may be the same
+    training_speeds, decoding_speeds = [], []
+    for run in runs:
+        if _may_be_equal(run.record.training.device, baseline.record.training.device):
+            training_speeds.append(run.record.training.tokens_per_second)
+        if _may_be_equal(_decoding_device(run), _decoding_device(baseline)):
+            decoding_speeds.append(run.decoding.sentences_per_second)
+    return RunRow(
+        label=comparison.name,
+        run=_relative(first.folder if len(runs) == 1 else first.folder.parent / _system(first)),
+        arch=first.record.architecture,
+        parameters=first.record.training.parameters,
+        updates=first.updates,
+        train_tokens_per_second=_mean(training_speeds),
+        decode_sentences_per_second=_mean(decoding_speeds),
+        score=comparison.score,
+        scores={metric: score for metric, score in further.items() if score is not None},
+        seeds=len(runs),
+        deviation=comparison.deviation,
+        difference=comparison.difference,
+        compared_seeds=None if comparison.seeds is None else list(comparison.seeds),
+        against=comparison.against,
+        corrected_p=None if differs else comparison.corrected_p,
+        differs=differs,
+        published=published,
+        to_published=to_published,
+    )
+
+
+def _mean_score(runs: Sequence[Run], metric: str) -> float | None:
+    scores = [run.decoding.score(metric) for run in runs]
+    return _mean([score.value for score in scores if score])
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Returns the mean of the known values."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def _decoding_device(run: Run) -> str | None:
+    return run.decoding.device or run.record.training.device
+
+
+def _may_be_equal(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or one == other
+
+
+def _relative(folder: Path) -> str:
+    """Returns the folder relative to the working folder, or its name: no path of this machine."""
+    path = Path(os.path.relpath(folder))
+    return folder.name if ".." in path.parts else path.as_posix()

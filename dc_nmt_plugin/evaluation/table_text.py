@@ -1,26 +1,22 @@
-"""Differences to a baseline, comparisons and tables of runs as text.
+"""Prints differences to a baseline, comparisons and tables of runs.
 
-A table of differences has the columns of :data:`TEST_COLUMNS`, and :func:`difference_notes` under
-it. :func:`format_run_table` prints :class:`~.run_table.RunTable`.
+A table of differences has the columns of :data:`DIFFERENCE_COLUMNS`, and :func:`difference_notes`
+under it. :func:`format_run_table` prints :class:`~.run_table.RunTable`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..table import MARKDOWN, Form, number_cell
+from ..table import LATEX, Form, number_cell
 from .chance import LEVEL, RESAMPLES, Difference
 from .run_table import RunRow, RunTable
 from .significance import LEAST_SENTENCES, Comparison
 
 STRICT = 0.01
-TEST_COLUMNS = ("difference", "95% interval", "p", "p (Holm)")
+DIFFERENCE_COLUMNS = ("difference", "95% interval", "p", "p (Holm)")
 # metric → its column's heading, and its name below the table
-HEADINGS = {
-    "mteval-v13a-lc": ("lower-cased", "BLEU lc"),
-    "zh-lc": ("lower-cased", "BLEU lc"),
-    "chrf": ("chrF", "chrF"),
-}
+HEADINGS = {"mteval-v13a-lc": ("lower-cased", "BLEU lc"), "chrf": ("chrF", "chrF")}
 
 
 def score_name(metric: str) -> str:
@@ -31,10 +27,10 @@ def score_name(metric: str) -> str:
 # -- differences -----------------------------------------------------------------------------
 
 
-def test_cells(
+def difference_cells(
     difference: float | None, test: Difference | None, corrected_p: float | None, several: bool
 ) -> tuple[str, ...]:
-    """Returns the cells of TEST_COLUMNS, such as ``+0.54*``, ``[0.12, 0.96]``, 0.012 and 0.024.
+    """Returns cells of DIFFERENCE_COLUMNS, such as ``+0.54*``, ``[0.12, 0.96]``, 0.012 and 0.024.
 
     Args:
         difference: None for the baseline
@@ -67,28 +63,30 @@ def difference_notes(
         baseline: its name
         metric: name of the metric
     """
+    tested = [test for test in tests.values() if test]
+    untested = [name for name, test in tests.items() if not test]
+    # freedom is None where the test is over sentences alone
+    one_seed = [name for name, test in tests.items() if test and test.freedom is None]
+    with_seeds = len(one_seed) < len(tested)
     notes = []
-    tested = {name: test for name, test in tests.items() if test}
     if tested:
-        alone = [name for name, test in tested.items() if test.freedom is None]
-        several, seeds = len(tested) > 1, len(alone) < len(tested)
         notes.append(
             f"difference: to {baseline}; 95% interval and two-sided p include variation between "
             f"sentences (paired bootstrap, {RESAMPLES:,} resamples)"
-            + (" and between seeds (Satterthwaite)" if seeds else "")
+            + (" and between seeds (Satterthwaite)" if with_seeds else "")
         )
-        if not seeds:
+        if not with_seeds:
             notes.append("interval and p do not include variation between training seeds")
-        elif alone:
-            names = ", ".join(alone)
+        elif one_seed:
+            names = ", ".join(one_seed)
             notes.append(f"{names}: interval and p do not include variation between seeds")
-        corrected = f" after Holm's correction for {len(tested)} systems" if several else ""
-        notes.append(f"stars: * p < {LEVEL}, ** p < {STRICT}, two-sided{corrected}")
-    untested = ", ".join(name for name in tests if name not in tested)
+        holm = f" after Holm's correction for {len(tested)} systems" if len(tested) > 1 else ""
+        notes.append(f"stars: * p < {LEVEL}, ** p < {STRICT}, two-sided{holm}")
     if untested:
         n_grams = " with a matching 4-gram" if score_name(metric) == "BLEU" else ""
         notes.append(
-            f"{untested}: no p, because there are fewer than {LEAST_SENTENCES} sentences{n_grams}"
+            f"{', '.join(untested)}: no p, because there are fewer than {LEAST_SENTENCES} "
+            f"sentences{n_grams}"
         )
     return notes
 
@@ -97,13 +95,11 @@ def comparison_table(
     comparisons: Sequence[Comparison], metric: str
 ) -> tuple[list[str], list[tuple[str, ...]]]:
     """Returns header and rows of a table of systems, the baseline first."""
-    several = len(comparisons) > 2
     rows = []
     for c in comparisons:
-        tests = test_cells(c.difference, c.against, c.corrected_p, several)
-        rows.append((c.name, f"{c.score:.2f}", f"{c.interval:.2f}", *tests))
-    baseline = f"against {comparisons[0].name}"
-    return [baseline, metric, "± 95%", *TEST_COLUMNS], rows
+        cells = difference_cells(c.difference, c.against, c.corrected_p, len(comparisons) > 2)
+        rows.append((c.name, f"{c.score:.2f}", f"{c.interval:.2f}", *cells))
+    return [f"against {comparisons[0].name}", metric, "± 95%", *DIFFERENCE_COLUMNS], rows
 
 
 def comparison_notes(comparisons: Sequence[Comparison], metric: str) -> list[str]:
@@ -116,59 +112,61 @@ def comparison_notes(comparisons: Sequence[Comparison], metric: str) -> list[str
 
 
 def format_run_table(table: RunTable, form: Form) -> str:
-    """Returns the table, with signatures and the baseline's speeds around it."""
-    others = [name for name in table.signatures if name != table.metric]
-    score = score_name(table.metric)
-    # score and tests come first, before what a terminal has no room for beside them
-    header = ["run", score, *TEST_COLUMNS, *(HEADINGS.get(name, (name,))[0] for name in others)]
-    header += [f"published {score}", "to published", "architecture", "parameters"]
-    header += ["updates", "training speed", "decoding speed"]
-    mark = "`" if form is MARKDOWN else ""
-    rows = [_cells(row, table, others, mark) for row in table.rows]
-    notes = _notes(table, mark)
-    if form is MARKDOWN:
-        notes = [f"- {note}" for note in notes]
-    if form.comment:
-        return f"{form.lines(notes)}\n{form.write(header, rows)}"
-    return f"{form.write(header, rows)}\n\n{form.lines(notes)}"
+    """Returns the table, and notes on its columns: signatures, tests, speeds, published numbers."""
+    rows = [_cells(row, table, form.code) for row in table.rows]
+    text = form.write(list(rows[0]), [list(cells.values()) for cells in rows])
+    notes = form.lines(_notes(table, form.code))
+    if form is LATEX:  # comments stand above
+        return f"{notes}\n{text}"
+    return f"{text}\n\n{notes}"
 
 
-def _cells(row: RunRow, table: RunTable, others: Sequence[str], mark: str) -> list[str]:
-    """Returns the cells of a row; `mark` is put around names, as Markdown marks code."""
-    baseline = table.rows[0]
+def _cells(row: RunRow, table: RunTable, code: str) -> dict[str, str]:
+    """Returns heading → cell of a row; `code` is put around names.
+
+    Score and test come first: a narrow terminal shows the later columns below the table.
+    """
+    baseline, score = table.rows[0], score_name(table.metric)
     label = f"{row.label}, {row.seeds} seeds" if row.seeds > 1 else row.label
     deviation = "" if row.deviation is None else f" ± {row.deviation:.2f}"
-    other_metric = "" if _by(row, table.metric) else f" ({row.published.metric})"
-    return [
-        f"{mark}{label}{mark}",
-        f"{row.score:.2f}{deviation}",
-        *test_cells(row.difference, row.against, row.corrected_p, len(table.rows) > 2),
-        *(number_cell(row.scores.get(name), ".2f") for name in others),
-        number_cell(row.published.score, "g") + other_metric,
-        number_cell(row.to_published, "+.2f"),
-        f"{mark}{row.arch}{mark}" if row.arch else "",
-        number_cell(row.parameters, ",d"),
-        number_cell(row.updates, ",d"),
-        _relative(row.train_tokens_per_second, baseline.train_tokens_per_second),
-        _relative(row.decode_sentences_per_second, baseline.decode_sentences_per_second),
-    ]
+    cells = {"run": f"{code}{label}{code}", score: f"{row.score:.2f}{deviation}"}
+    several = len(table.rows) > 2
+    test = difference_cells(row.difference, row.against, row.corrected_p, several)
+    cells.update(zip(DIFFERENCE_COLUMNS, test, strict=True))
+    for metric in table.signatures:
+        if metric != table.metric:
+            heading = HEADINGS[metric][0] if metric in HEADINGS else metric
+            cells[heading] = number_cell(row.scores.get(metric), ".2f")
+    metric_of_paper = f" ({row.published.metric})" if _by_another_metric(row, table) else ""
+    cells[f"published {score}"] = number_cell(row.published.score, "g") + metric_of_paper
+    cells["to published"] = number_cell(row.to_published, "+.2f")
+    cells["architecture"] = f"{code}{row.arch}{code}" if row.arch else ""
+    cells["parameters"] = number_cell(row.parameters, ",d")
+    cells["updates"] = number_cell(row.updates, ",d")
+    cells["training speed"] = _ratio(row.train_tokens_per_second, baseline.train_tokens_per_second)
+    cells["decoding speed"] = _ratio(
+        row.decode_sentences_per_second, baseline.decode_sentences_per_second
+    )
+    return cells
 
 
-def _by(row: RunRow, metric: str) -> bool:
-    return row.published.metric in (None, metric)
+def _by_another_metric(row: RunRow, table: RunTable) -> bool:
+    """Returns True if the paper prints another metric than the table's."""
+    return row.published.metric not in (None, table.metric)
 
 
-def _relative(value: float | None, one: float | None) -> str:
-    return f"{value / one:.2f}" if value and one else ""
+def _ratio(value: float | None, baseline: float | None) -> str:
+    return f"{value / baseline:.2f}" if value and baseline else ""
 
 
-def _notes(table: RunTable, mark: str) -> list[str]:
-    """Returns the lines around a table; `mark` is put around signatures."""
+def _notes(table: RunTable, code: str) -> list[str]:
     baseline, *others = table.rows
     notes = []
-    for name, signature in table.signatures.items():
-        heading = HEADINGS[name][1] if name in HEADINGS and name != table.metric else name
-        notes.append(f"{heading}: {mark}{signature}{mark}")
+    for metric, signature in table.signatures.items():
+        name = metric
+        if metric in HEADINGS and metric != table.metric:
+            name = HEADINGS[metric][1]
+        notes.append(f"{name}: {code}{signature}{code}")
     notes.append(f"{table.sentences:,} test sentences")
     if any(row.seeds > 1 for row in table.rows):
         notes.append("±: standard deviation over the seeds")
@@ -186,18 +184,21 @@ def _notes(table: RunTable, mark: str) -> list[str]:
 
 
 def _notes_on_seeds(table: RunTable) -> list[str]:
-    """Returns a note on rows whose difference is not that of the scores in the table."""
+    """Returns notes on rows whose difference is not that of the scores in the table."""
     baseline, *others = table.rows
-    labels_of: dict[str, list[str]] = {}
+    rows_of: dict[str, list[str]] = {}  # compared seeds → labels
     for row in others:
         seeds = row.compared_seeds
         if seeds is None or len(seeds) == row.seeds == baseline.seeds:
             continue
-        compared = f"of {'seed' if len(seeds) == 1 else 'seeds'} {', '.join(seeds)}"
         if not seeds:
             compared = "to all runs, as there is no common seed"
-        labels_of.setdefault(compared, []).append(row.label)
-    return [f"{', '.join(rows)}: the difference is {what}" for what, rows in labels_of.items()]
+        elif len(seeds) == 1:
+            compared = f"of seed {seeds[0]}"
+        else:
+            compared = f"of seeds {', '.join(seeds)}"
+        rows_of.setdefault(compared, []).append(row.label)
+    return [f"{', '.join(rows)}: the difference is {seeds}" for seeds, rows in rows_of.items()]
 
 
 def _notes_on_speeds(table: RunTable) -> list[str]:
@@ -213,7 +214,7 @@ def _notes_on_speeds(table: RunTable) -> list[str]:
 
 def _notes_on_published(table: RunTable) -> list[str]:
     notes = []
-    if not all(_by(row, table.metric) for row in table.rows):
+    if any(_by_another_metric(row, table) for row in table.rows):
         notes.append("to published: score by the metric in brackets minus the published one")
     places = dict.fromkeys(row.published.place for row in table.rows if row.published.place)
     notes += [f"published: {place}" for place in places]

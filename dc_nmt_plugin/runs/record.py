@@ -75,13 +75,9 @@ class Decoding:
         subset = "" if self.subset == "test" else self.subset
         return ".".join(filter(None, (subset, self.name)))
 
-    def score(self, *metrics: str) -> Score | None:
-        """Returns the score by the first of these metrics that the translation has."""
-        for metric in metrics:
-            for score in self.scores:
-                if score.metric == metric:
-                    return score
-        return None
+    def score(self, metric: str) -> Score | None:
+        """Returns the score by a metric; None if the translation has none."""
+        return next((score for score in self.scores if score.metric == metric), None)
 
 
 @dataclass(frozen=True)
