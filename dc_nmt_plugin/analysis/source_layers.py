@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import UsageError, UserError
 from ..evaluation.chance import Difference
 from ..evaluation.significance import paired_bootstrap
-from ..evaluation.table_text import DIFFERENCE_COLUMNS, difference_notes, difference_cells
+from ..evaluation.table_text import DIFFERENCE_COLUMNS, difference_cells, difference_notes
 from ..figure import Chart, draw_charts
 from .report import Results, Table
 from .subject import Subject

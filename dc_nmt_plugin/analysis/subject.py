@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import random
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -96,7 +97,9 @@ class Subject:
         self.run = run
         self.label = run.label
         args = parse_flags(GENERATE, ["--remove-bpe=subword_nmt", *_flags(run), *flags])
-        self._cfg = convert_namespace_to_omegaconf(args)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Hydra, about how fairseq calls it
+            self._cfg = convert_namespace_to_omegaconf(args)
         utils.import_user_module(self._cfg.common)
         self.task: Any = tasks.setup_task(self._cfg.task)
         self.model: Any = self._load(run)

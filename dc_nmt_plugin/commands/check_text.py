@@ -17,8 +17,8 @@ def main(argv: Sequence[str]) -> int:
         prog="dc-nmt check-text",
         usage="dc-nmt check-text SOURCE TARGET [SOURCE TARGET ...]\n"
         "       dc-nmt check-text --counts FILE FILE [FILE FILE ...]",
-        description="Lists all problems that make training or scores wrong, with their counts and\n"
-        "first lines. The files are pairs with one sentence per line, or one file. The training\n"
+        description="Lists all problems that make training or scores wrong, with their counts and "
+        "first lines. The files are pairs with one sentence per line, or one file. The training "
         "text comes first, then validation and test text.",
         epilog="The exit status is 1 where a problem makes the text unusable.",
     )

@@ -65,7 +65,7 @@ def parser() -> Parser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str]) -> int:
     """``dc-nmt compare``."""
     options = parser()
     args = options.parse_args(argv)

@@ -24,7 +24,7 @@ CHANGES = (
 )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str]) -> int:
     """Prints the report; returns 1 if a part is broken, else 0."""
     Parser(prog="dc-nmt doctor", description=(__doc__ or "").split("\n")[0]).parse_args(argv)
     pip = f"{shlex.quote(sys.executable)} -m pip"

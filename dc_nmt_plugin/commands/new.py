@@ -40,7 +40,7 @@ def parser() -> Parser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str]) -> int:
     """``dc-nmt new``."""
     args = parser().parse_args(argv)
     archs = args.archs or ["transformer_standard"]

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from ..papers.parameters import CountRow
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str]) -> int:
     """``dc-nmt paper COMMAND …``."""
-    args = _parser().parse_args(sys.argv[2:] if argv is None else argv)
+    args = _parser().parse_args(argv)
     commands = {"list": _list, "show": _show, "run": _run, "table": _table}
     commands["parameters"] = _parameters
     return commands[args.command](args)

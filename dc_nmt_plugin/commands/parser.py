@@ -7,7 +7,6 @@ import json
 import os
 import re
 import sys
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -29,22 +28,23 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, *, description: str | None = None, **options: Any) -> None:
-        about = (description or "").replace("``", "")
-        if "\n" not in about:  # the formatter keeps the lines of docstrings as they are
-            about = textwrap.fill(about, 80)
-        form = argparse.RawDescriptionHelpFormatter
-        super().__init__(description=about, allow_abbrev=False, formatter_class=form, **options)
+        plain = (description or "").replace("``", "")  # marks of a docstring
+        super().__init__(description=plain, allow_abbrev=False, **options)
 
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        words = sys.argv[1:] if args is None else list(args)
+    def parse_args(self, args: Any = (), namespace: Any = None) -> Any:
         if self._subparsers:  # argparse cannot mix the order of their options and arguments
-            parsed, rest = self.parse_known_args(words, namespace)
+            parsed, rest = self.parse_known_args(args, namespace)
         else:
-            self._check_options(words)
-            parsed, rest = self.parse_known_intermixed_args(words, namespace)
+            self._check_options(args)
+            parsed, rest = self.parse_known_intermixed_args(args, namespace)
         if rest:
             self.error(f"{rest[0]}: is one argument too many for {self.prog}")
         return parsed
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if not self._subparsers:  # argparse calls the parser of a subcommand
+            self._check_options(args)
+        return super().parse_known_args(args, namespace)
 
     def parse_with_flags(self, argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         """Returns known options, and fairseq's flags: unknown ones, and all after ``--``.
@@ -55,23 +55,19 @@ class Parser(argparse.ArgumentParser):
         end = words.index("--") if "--" in words else len(words)
         own: list[str] = []
         flags: list[str] = []
-        now = own
+        target = own
         for word in words[:end]:
             name = _option(word)
             if name:
-                now = own if name in self._option_string_actions else flags
-            now.append(word)
+                target = own if name in self._option_string_actions else flags
+            target.append(word)  # an option, or a value of the last one
         flags += words[end + 1 :]
-        names = [name for name in map(_option, flags) if name]
-        for name in names:
-            if names.count(name) > 1:
+        names: set[str] = set()
+        for name in filter(None, map(_option, flags)):
+            if name in names:
                 self.error(f"{name}: is given twice; give it once")
+            names.add(name)
         return self.parse_args(own), flags
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if not self._subparsers:  # of a subcommand
-            self._check_options(args)
-        return super().parse_known_args(args, namespace)
 
     def _check_options(self, words: Sequence[str]) -> None:
         """Refuses unknown and repeated options, and empty values.
@@ -81,17 +77,17 @@ class Parser(argparse.ArgumentParser):
         names: list[str] = []
         for word in words:
             name = _option(word)
-            if name and name not in self._option_string_actions:
-                hint = did_you_mean(name, self._option_string_actions)
-                self.error(f"{name}: {self.prog} has no such option.{hint}")
             if name:
-                action = self._option_string_actions[name]
+                action = self._option_string_actions.get(name)
+                if action is None:
+                    hint = did_you_mean(name, self._option_string_actions)
+                    self.error(f"{name}: {self.prog} has no such option.{hint}")
                 repeatable = action.nargs == 0 or isinstance(action, argparse._AppendAction)
                 if name in names and not repeatable:
                     self.error(f"{name}: is given twice; give it once")
                 names.append(name)
             last = names[-1] if names else self.prog
-            if word in ("", f"{name}=") and last != "--sentence":
+            if word in ("", f"{last}=") and last != "--sentence":  # which may be a blank line
                 self.error(f"{last}: '' is not a value; leave it out, or give one")
 
     def error(self, message: str) -> NoReturn:
@@ -105,8 +101,18 @@ def _option(word: str) -> str | None:
     return match[1] if match else None
 
 
+def values_of(kind: type[T], args: argparse.Namespace, **others: Any) -> T:
+    """Returns a dataclass of options: its fields from the command line, and `others`."""
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    values = {name: getattr(args, name) for name in names if hasattr(args, name)}
+    return kind(**{**values, **others})
+
+
+# -- types of values: each reads a word of the command line ------------------------------------
+
+
 def number(least: int) -> Callable[[str], int]:
-    """Returns a parser of whole numbers from ``least`` on."""
+    """Returns a type: whole numbers from ``least`` on."""
 
     def read(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
@@ -121,6 +127,35 @@ def existing(text: str) -> Path:
     if not Path(text).exists():
         raise argparse.ArgumentTypeError(f"{text!r} does not exist")
     return Path(text)
+
+
+def figure(text: str) -> Path:
+    """Checks the name of a figure."""
+    from ..figure import FORMATS
+
+    path = Path(text)
+    if path.suffix and path.suffix.lower() not in FORMATS:
+        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FORMATS)}")
+    return path
+
+
+def folder_name(text: str) -> str:
+    """Checks the name of one folder, not a path."""
+    if not re.fullmatch(r"[\w.+=,-]+", text) or set(text) <= {"."}:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the name of a folder")
+    return text
+
+
+def folder(text: str) -> Path:
+    """Checks a folder for fairseq, which splits names at ``:`` and ``,``."""
+    if set(text) & set(":,"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} has a ':' or ',', at which fairseq splits names"
+        )
+    return Path(text)
+
+
+# -- options of several commands, and what they print ------------------------------------------
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:
@@ -168,16 +203,6 @@ def write_plot(drawn: Any, path: Path) -> None:
         print(f"written: {each}", file=sys.stderr)
 
 
-def figure(text: str) -> Path:
-    """Checks the name of a figure."""
-    from ..figure import FORMATS
-
-    path = Path(text)
-    if path.suffix and path.suffix.lower() not in FORMATS:
-        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FORMATS)}")
-    return path
-
-
 def add_plain_text(parser: argparse.ArgumentParser) -> None:
     """Adds the options of plain text of any toolkit, except ``--reference``."""
     from ..text.languages import language
@@ -203,29 +228,6 @@ def add_plain_text(parser: argparse.ArgumentParser) -> None:
 
 
 # -- options of recipes ------------------------------------------------------------------------
-
-
-def folder_name(text: str) -> str:
-    """Checks the name of one folder, not a path."""
-    if not re.fullmatch(r"[\w.+=,-]+", text) or set(text) <= {"."}:
-        raise argparse.ArgumentTypeError(f"{text!r} is not the name of a folder")
-    return text
-
-
-def folder(text: str) -> Path:
-    """Checks a folder for fairseq, which splits names at ``:`` and ``,``."""
-    if set(text) & set(":,"):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} has a ':' or ',', at which fairseq splits names"
-        )
-    return Path(text)
-
-
-def values_of(kind: type[T], args: argparse.Namespace, **others: Any) -> T:
-    """Returns a dataclass of options from the command line and the given values."""
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    read = {name: getattr(args, name) for name in names if hasattr(args, name)}
-    return kind(**{**read, **others})
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:

@@ -51,7 +51,7 @@ def parser() -> Parser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str]) -> int:
     """``dc-nmt results``."""
     options = parser()
     args = options.parse_args(argv)

@@ -70,7 +70,7 @@ def _epilog() -> str:
     return "\n".join(["metrics:", *metrics])
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str]) -> int:
     """``dc-nmt score``: score a translation against its reference."""
     options = parser()
     args = options.parse_args(argv)

@@ -25,10 +25,10 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         prog="dc-nmt translate",
         usage="dc-nmt translate RUN [FILE] [options] [flags of fairseq-generate]",
-        description="Translates text with a trained run, one output line for each input line.\n"
-        "The lines are prepared and translated like the test set of the run, and the output is\n"
+        description="Translates text with a trained run, one output line for each input line. "
+        "The lines are prepared and translated like the test set of the run, and the output is "
         "joined and detokenised.",
-        epilog="All other flags go to fairseq-generate: --beam, --lenpen, --cpu, --decode-with …\n"
+        epilog="All other flags go to fairseq-generate: --beam, --lenpen, --cpu, --decode-with … "
         "They override those of the run's evaluation or recipe.",
     )
     parser.add_argument(
