@@ -1,8 +1,7 @@
 """Analyses of trained models, as the papers make them.
 
-Each analysis is a module with these functions:
+``options.py`` has their options. Each analysis is a module with these functions:
 
-- ``add_options(parser)``, if it has any, adds its options to ``dc-nmt analyze NAME``;
 - ``measure(subject, args)`` returns what it finds in one model, ready for JSON
   (``curves`` reads the folder of a run instead of a model);
 - ``tables(results, args)`` and ``draw(figure, results, args)`` show the results of several runs.

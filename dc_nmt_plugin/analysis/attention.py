@@ -13,22 +13,9 @@ from ..figure import HEAT, Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import pool
 from .forced import ATTENTIONS, ForcedBatch, Site, attentions, force
+from .options import ATTENTION_KINDS
 from .report import Results, Table
 from .subject import STOCK_RECORDS_NOTHING, Subject
-
-OF = {
-    "encoder": "self-attention of the encoder",
-    "decoder": "self-attention of the decoder",
-    "source": "attention of the decoder to the source",
-}
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --of."""
-    parser.add_argument(
-        "--of", choices=OF,
-        help="which attention (default: encoder; for recurrent models: source)",
-    )  # fmt: skip
 
 
 def span_sums(weights: Tensor, padding: Tensor, keys: str = "lower") -> tuple[Tensor, int]:
@@ -73,7 +60,7 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     recurrent = not hasattr(subject.model.encoder, "stack")
     of = args.of or ("source" if recurrent else "encoder")
     if recurrent and of != "source":
-        raise UserError(f"{subject.label}: has no {OF[of]} (--of {of}).")
+        raise UserError(f"{subject.label}: has no {ATTENTION_KINDS[of]} (--of {of}).")
     side, reads = ("decoder", "source") if of == "source" else (of, "self")
     keys = "all" if of == "source" else "lower"
     totals: dict[Site, tuple[Tensor, int]] = {}  # of span_sums
@@ -108,7 +95,7 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
 
 def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     """Returns a table with the means of the layers, and the numbers of their heads."""
-    kinds = sorted({OF[found["of"]] for found in results.values()})
+    kinds = sorted({ATTENTION_KINDS[found["of"]] for found in results.values()})
     table = Table(
         f"{' and '.join(kinds)}, means over heads",
         ["run", "layer", "mean distance, tokens", "mean entropy, nats", "distance by head",

@@ -11,13 +11,12 @@ from typing import Any
 from ..errors import UsageError, UserError
 from ..evaluation.logs import parse_statistics
 from ..figure import Chart, draw_charts
-from ..flags import listed
 from ..runs.record import CURVE
 from ..text.lines import read_log
+from .options import CURVES
 from .report import Results, Table
 
 UNITS = {"loss": "bits a token", "nll_loss": "bits a token", "joint_loss": "bits a token"}
-DEFAULT = ("train:loss", "valid:loss", "valid:bleu")
 # beginnings of the names of diagnostics
 DIAGNOSTICS = (
     *("dv", "lambda_q", "lambda_k", "source_layer", "head_weight", "head_entropy", "added_norm"),
@@ -28,15 +27,6 @@ _BOOKKEEPING = frozenset(
      "gb_free", "wall", "update", "loss_scale", "uncertain", "oom")
 )  # fmt: skip
 MOST = 12  # panels
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --numbers."""
-    parser.add_argument(
-        "--numbers", type=listed, metavar="NAME,…",
-        help="numbers to draw, such as valid:bleu or valid:dv_encoder; all: everything "
-        f"(default: those of {','.join(DEFAULT)} that were logged, and means of diagnostics)",
-    )  # fmt: skip
 
 
 def measure(folder: Path) -> dict[str, Any]:
@@ -116,7 +106,7 @@ def _chosen(results: Results, wanted: list[str] | None) -> list[str]:
             if name not in logged:
                 raise UsageError(f"--numbers: no run has {name!r}; there are {', '.join(logged)}.")
         return wanted
-    chosen = [name for name in DEFAULT if name in logged]
+    chosen = [name for name in CURVES if name in logged]
     for name in logged:
         diagnostic = re.match(f"valid:({'|'.join(DIAGNOSTICS)})(_|$)", name)
         # not a layer where the mean over layers is there, nor each head beside their entropy

@@ -19,15 +19,6 @@ from .report import Results, Table, layer_table
 from .subject import Subject
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --index."""
-    parser.add_argument(
-        "--index", type=int, default=1, metavar="N",
-        help="number of the sentence to show word by word, from 1 (default: 1, or the first of "
-        "--sentences)",
-    )  # fmt: skip
-
-
 def output_dependency(main: Tensor, independent: Tensor) -> Tensor:
     """Returns D_{y_t} of eq. (4.4): divergence of two output distributions given by their logits.
 

@@ -20,8 +20,6 @@ _PARTS = {"weights": "", "global_weights": "global", "local_weights": "local"}
 
 ATTENTIONS = (*_PARTS, "previous_words")
 """Names of the recorded tensors that are attention weights."""
-TEXTS = ("reference", "beam", "greedy")
-"""What the decoder is forced to say: the text's target side, or the model's own translation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +47,7 @@ def force(subject: Subject, names: Collection[str], add: Add, text: str = "refer
         subject: model and text
         names: of the tensors to record
         add: is called right after each module has run
-        text: one of :data:`TEXTS`
+        text: one of :data:`.options.TEXTS`
     """
     batches = samples(subject, text)
     title = f"{subject.label}: forced decoding"

@@ -23,15 +23,6 @@ NO_SCORE = f"-: fewer than {LEAST_SENTENCES} sentences, or than {LEAST_NGRAMS} m
 PANEL = (8.0, 2.8)  # inches
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --unit and --edges."""
-    parser.add_argument("--unit", choices=("words", "pieces"), default="words")
-    parser.add_argument(
-        "--edges", metavar="N,N,…", default="10,20,30,40,50",
-        help="first lengths of the groups; default: 10,20,30,40,50, as in the thesis",
-    )  # fmt: skip
-
-
 def parse_edges(text: str) -> list[int]:
     """Parses rising whole numbers separated by commas.
 

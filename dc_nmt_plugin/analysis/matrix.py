@@ -11,35 +11,12 @@ from torch import Tensor
 
 from ..errors import UsageError, UserError
 from ..figure import HEAT
-from ..flags import listed
 from .forced import ATTENTIONS, Site, attentions, described, recorded_batch, with_target
 from .report import Results, Table
 from .subject import Subject
 from .words import segment
 
 MOST = 120  # panels; programs cannot open a larger picture
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --sentence, --index, --of and --heads."""
-    parser.add_argument(
-        "--sentence", metavar="TEXT",
-        help="source sentence, tokenised like the data; BPE is applied if the codes are beside "
-        "the data",
-    )  # fmt: skip
-    parser.add_argument(
-        "--index", type=int, metavar="N",
-        help="number of the sentence in the text, from 1 (default: 1)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--of", type=listed, metavar="NAME,…",
-        help="attentions, such as encoder.3.self or 'decoder.*.source' (default: the last "
-        "layer of every kind; the table lists all names)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--heads", default="mean", metavar="HEADS",
-        help="mean, all, or the number of a head from 1",
-    )  # fmt: skip
 
 
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:

@@ -22,19 +22,6 @@ from .tagging import TAGS, tagger
 from .words import piece_kind, word_spans, words_of
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --side and --tags."""
-    parser.add_argument(
-        "--side", choices=("encoder", "decoder"),
-        help="side of the model (default: the encoder, if it has gates)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--tags", type=Path, metavar="FILE",
-        help="file with the tags of a sentence per line, one tag per word (default: those of "
-        "HanTa, for English and German)",
-    )  # fmt: skip
-
-
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     """Returns the mean gates of words by part of speech.
 

@@ -13,26 +13,9 @@ from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import attending, previous_word_weights
 from ..modules.residual_context import ResidualContext
-from .forced import TEXTS, ForcedBatch, force
+from .forced import ForcedBatch, force
 from .report import Results, Table
 from .subject import Subject
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --text and --longest."""
-    add_text(parser)
-    parser.add_argument(
-        "--longest", type=int, default=50, metavar="K", help="number of positions to show"
-    )
-
-
-def add_text(parser: argparse.ArgumentParser) -> None:
-    """Adds --text, also for :mod:`.trees`."""
-    parser.add_argument(
-        "--text", choices=TEXTS, default="reference",
-        help="text to force: the reference, or the model's own translation by beam or greedy "
-        "search",
-    )  # fmt: skip
 
 
 def require_attention(subject: Subject) -> None:

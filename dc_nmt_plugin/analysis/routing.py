@@ -22,14 +22,6 @@ NORMS = ("added_norm", "vertical_norm", "horizontal_norm")
 GROUP = 5  # tokens: width of the length groups in the figure
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --zero."""
-    parser.add_argument(
-        "--zero", type=float, default=5e-4, metavar="W",
-        help="weights below this value count as zero (default: 0.0005, zero in three decimals)",
-    )  # fmt: skip
-
-
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     """Returns entropy of Λ by length, share of zero weights, and norms of the two parts.
 

@@ -13,7 +13,7 @@ from ..modules.diagnostics import previous_word_weights
 from ..text.lines import read_lines
 from .brackets import Span, constituents, focus, parseval, right_branching, split, word_attention
 from .forced import ForcedBatch, force
-from .previous_words import add_text, require_attention
+from .previous_words import require_attention
 from .report import Results, Table
 from .subject import Subject
 from .tagging import needs
@@ -21,20 +21,6 @@ from .words import piece_kind, word_spans, words_of
 
 SHOWN = 5  # sentences in the table
 WIDTH = 8.0  # inches of the figure
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --text, --trees and --index."""
-    add_text(parser)
-    parser.add_argument(
-        "--trees", type=Path, metavar="FILE",
-        help="file with one bracketed tree per line for each sentence of the text, with the words "
-        "of the target side",
-    )  # fmt: skip
-    parser.add_argument(
-        "--index", type=int, metavar="N",
-        help="number of the sentence to draw, from 1 (default: the first)",
-    )  # fmt: skip
 
 
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:

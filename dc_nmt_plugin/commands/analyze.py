@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..analysis import ANALYSES
+from ..analysis.options import add_options
 from ..errors import UsageError, check_choices
 from ..figure import new_figure
 from ..table import format_table
@@ -28,8 +29,8 @@ def main(argv: Sequence[str]) -> int:
         print(overview(), file=sys.stdout if argv else sys.stderr)
         return 0 if argv else 2
     check_choices("WHAT", [what], ANALYSES)
+    args, flags = _parse(what, words)
     analysis: Any = import_module(f"..analysis.{what.replace('-', '_')}", __package__)
-    args, flags = _parse(what, analysis, words)
     title = "{} ({})".format(*ANALYSES[what])
     results: Results
     facts: dict[str, Any] = {}
@@ -123,7 +124,7 @@ def overview() -> str:
     return "\n".join(lines)
 
 
-def _parse(what: str, analysis: Any, words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+def _parse(what: str, words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     of_model = what != "curves"
     epilog = "All other flags go to fairseq-generate: --cpu, --max-tokens, --beam, --lenpen …"
     parser = Parser(
@@ -135,8 +136,7 @@ def _parse(what: str, analysis: Any, words: Sequence[str]) -> tuple[argparse.Nam
     add_runs(parser)
     if of_model:
         _add_text(parser)
-    if hasattr(analysis, "add_options"):
-        analysis.add_options(parser)
+    add_options(parser, what)
     add_json(parser)
     add_plot(parser)
     return parser.parse_with_flags(words)
@@ -155,15 +155,15 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
 def _add_text(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(truecased=False)
     add = parser.add_argument
+    # fmt: off
     add("--data", type=Path, help="folder made by fairseq-preprocess")
     add("--subset", help="subset of the data to use (default: test)")
     add("--source", type=Path, metavar="FILE",
-        help="raw text to use instead of a subset; it is prepared like the text of the run"
-        )  # fmt: skip
+        help="raw text to use instead of a subset; it is prepared like the text of the run")
     add("--reference", type=Path, metavar="FILE",
         help="raw reference text. Scores are then of plain text. With --source, it is also the "
-        "target side")  # fmt: skip
+        "target side")
     add("--tokenizer", choices=TOKENIZERS,
-        help="tokenizer of the text before BPE (default with --source: that of the run's text)"
-        )  # fmt: skip
+        help="tokenizer of the text before BPE (default with --source: that of the run's text)")
     add("--sentences", type=int, metavar="N", help="use N random sentences, the same every time")
+    # fmt: on

@@ -22,7 +22,8 @@ from .parser import Parser
 
 def main(argv: Sequence[str]) -> int:
     """Writes the checkpoint."""
-    parser = Parser(prog="dc-nmt export", description=__doc__)
+    keep_paragraphs = argparse.RawDescriptionHelpFormatter
+    parser = Parser(prog="dc-nmt export", description=__doc__, formatter_class=keep_paragraphs)
     parser.add_argument(
         "model", type=Path, metavar="CHECKPOINT|RUN",
         help="a checkpoint, or the folder of a run or of fairseq's --save-dir",

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, UserError
 from ..table import MARKDOWN, TEXT, format_table, number_cell
-from .parser import (
-    Parser,
-    add_json,
-    add_text,
-    existing,
-    number,
-    print_json,
-)  # fmt: skip
+from .parser import Parser, add_json, add_text, existing, number, print_json
 
 if TYPE_CHECKING:
     from ..papers.comparison import Cell

@@ -185,12 +185,12 @@ def form_of(args: argparse.Namespace) -> Form:
     return MARKDOWN if getattr(args, "markdown", False) else TEXT
 
 
-def add_plot(parser: argparse._ActionsContainer, about: str = "draw a figure") -> None:
+def add_plot(parser: argparse._ActionsContainer) -> None:
     from ..figure import FORMATS
 
     parser.add_argument(
         "--plot", type=figure, metavar="FILE",
-        help=f"{about}: {', '.join(FORMATS)}; a name without ending becomes .png and .svg",
+        help=f"draw a figure: {', '.join(FORMATS)}; a name without ending becomes .png and .svg",
     )  # fmt: skip
 
 

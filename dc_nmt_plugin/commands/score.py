@@ -18,7 +18,10 @@ from .parser import Parser, add_forms, add_plain_text, form_of, print_json
 def parser() -> Parser:
     """Returns the options of the command."""
     parser = Parser(
-        prog="dc-nmt score", description="Scores a translation with sacreBLEU.", epilog=_epilog()
+        prog="dc-nmt score",
+        description="Scores a translation with sacreBLEU.",
+        epilog=_epilog(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,  # the epilog is a table
     )
     parser.add_argument(
         "file", type=Path, metavar="FILE",

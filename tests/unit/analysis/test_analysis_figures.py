@@ -10,6 +10,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from dc_nmt_plugin.analysis.lengths import group_bleu
+from dc_nmt_plugin.analysis.options import add_options
 from dc_nmt_plugin.commands.parser import figure as figure_name
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.chance import Difference
@@ -22,8 +23,7 @@ def drawn(name, results, **options):
     """Panels of the figure, each with names on both axes; and the tables."""
     analysis = import_module(f"dc_nmt_plugin.analysis.{name.replace('-', '_')}")
     parser = argparse.ArgumentParser()
-    if hasattr(analysis, "add_options"):
-        analysis.add_options(parser)
+    add_options(parser, name)
     args = argparse.Namespace(**{**vars(parser.parse_args([])), **options})
     figure = new_figure()
     analysis.draw(figure, results, args)
