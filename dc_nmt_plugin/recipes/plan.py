@@ -98,7 +98,7 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     # fairseq takes the last value of a flag: these win over the recipe's
     last_flags = (*settings.size_flags, *train.flags)
     notes = []
-    if train.max_update is not None:
+    if train.max_update is not None:  # a short run may need a shorter warm-up
         warmup = flag_value(last_flags, "--warmup-updates")
         published = flag_value(settings.flags, "--warmup-updates")
         settings = with_updates(settings, train.max_update, warmup)
@@ -116,8 +116,8 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     identity = [*flags]
 
     # the batch on this machine; a script computes its own in `variables` when it runs
-    segmentation = recipe.task.bpe[settings.bpe]
-    lengths = longest_pieces(_data(recipe, options) / f"bpe{segmentation.suffix}")
+    suffix = recipe.task.bpe[settings.bpe].suffix
+    pieces = recipe.data(options.out, options.sample) / f"bpe{suffix}"
     gpus = visible_gpus() if train.gpus is None else train.gpus
     processes = max(1, gpus)
     limit = train.max_tokens or settings.max_tokens  # tokens of one process at a time
@@ -129,7 +129,7 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
         max_tokens = str(batch.max_tokens)
         update_freq = ["--update-freq", str(batch.update_freq)]
     else:
-        batch = share_out(settings.tokens, processes, limit, _longest(lengths, "train"))
+        batch = share_out(settings.tokens, processes, limit, longest_sentence(pieces, "train"))
         at_once = f"PROCESSES * {limit}"
         variables["UPDATE_FREQ"] = f"$((({settings.tokens} + {at_once} - 1) / ({at_once})))"
         variables["MAX_TOKENS"] = f"$(({settings.tokens} / (PROCESSES * UPDATE_FREQ)))"
@@ -149,7 +149,7 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     # fairseq uses all GPUs, and with --cpu starts a process for each
     flags += ["--distributed-world-size", ShellWord(processes, '"$PROCESSES" $CPU')]
 
-    longest = _longest(lengths, "valid")
+    longest = longest_sentence(pieces, "valid")
     if longest > batch.max_tokens:
         flags += ["--max-tokens-valid", str(longest)]
     training = training_step(run, settings.updates, settings.save_every, identity, flags)
@@ -175,11 +175,6 @@ def _settings(recipe: Recipe, options: RunOptions) -> RunSettings:
     return settings
 
 
-def _data(recipe: Recipe, options: RunOptions) -> Path:
-    """Returns the folder of the prepared text, which both directions of a task share."""
-    return recipe.place(recipe.folder, options.out, options.sample) / "data"
-
-
 def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> Experiment:
     if not re.fullmatch(r"[\w.]*", options.decoding):
         raise UsageError(
@@ -198,7 +193,7 @@ def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> E
     # another number of checkpoints leaves the mean of the run's own decoding as it is
     if options.average is not None and (options.decoding or options.subset != "test"):
         averaged = f"average-{options.average}"
-    data = _data(recipe, options)
+    data = recipe.data(options.out, options.sample)
     return Experiment(
         arch=settings.arch,
         task=settings.task,
@@ -240,13 +235,14 @@ def _score_flags(recipe: Recipe, settings: RunSettings, data: Path, split: str) 
     return tuple(flags)
 
 
-def longest_pieces(folder: Path) -> dict[str, int]:
-    """Returns the stored tokens of the longest sentences; empty before the first preparation."""
-    return dict(load_json(folder / LENGTHS)) if (folder / LENGTHS).is_file() else {}
+def longest_sentence(folder: Path, split: str) -> int:
+    """Returns the tokens of a split's longest sentence, with the end token.
 
-
-def _longest(lengths: dict[str, int], split: str) -> int:
-    """Returns the tokens of a split's longest sentence, with the end token; 0 if unknown."""
+    0 before the text in ``folder`` is prepared.
+    """
+    if not (folder / LENGTHS).is_file():
+        return 0
+    lengths = load_json(folder / LENGTHS)
     return max((n + 1 for name, n in lengths.items() if name.startswith(split)), default=0)
 
 

@@ -44,7 +44,7 @@ def plan_text(options: TextOptions) -> Preparation:
         UserError: an unknown task or architecture
     """
     recipe = load(options.task)
-    work = recipe.place(recipe.folder, options.out, options.sample) / "data"
+    work = recipe.data(options.out, options.sample)
     check_choices("--bpe", options.bpe, recipe.task.bpe)
     wanted = {settings_of(recipe, arch).bpe for arch in options.archs} | set(options.bpe)
     segmentations = [

@@ -240,6 +240,10 @@ class Recipe:
             return self.path.parent / small
         return Path("runs") / (f"{name}-{small}" if small else name)
 
+    def data(self, out: Path | None, sample: int | None) -> Path:
+        """Returns the folder of the prepared text, which both directions of a task share."""
+        return self.place(self.folder, out, sample) / "data"
+
     def subset(self, split: str) -> str:
         """Returns fairseq's name of a split; further test sets are test1, test2, …
 

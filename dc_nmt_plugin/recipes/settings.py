@@ -136,12 +136,12 @@ def _merged(
 
 def _with_paper(entry: SettingsEntry, place: str) -> dict[str, Any]:
     """Returns the values of an entry, after those of the paper that it names."""
-    values: dict[str, Any] = {}
-    if entry.like is not None:
-        papers = _papers().settings
-        check_choices(place, [entry.like], papers, error=UserError)
-        values = _with_paper(papers[entry.like], place)
-    return values | {key: value for key, value in vars(entry).items() if value is not None}
+    values = {key: value for key, value in vars(entry).items() if value is not None}
+    if entry.like is None:
+        return values
+    papers = _papers().settings
+    check_choices(place, [entry.like], papers, error=UserError)
+    return _with_paper(papers[entry.like], place) | values
 
 
 @cache

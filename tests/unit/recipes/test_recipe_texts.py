@@ -14,7 +14,7 @@ from helpers import few
 from sacremoses import MosesTruecaser
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes.plan import longest_pieces
+from dc_nmt_plugin.recipes.plan import longest_sentence
 from dc_nmt_plugin.recipes.preparation import clean_pieces
 from dc_nmt_plugin.recipes.recipe import TASKS, Recipe
 from dc_nmt_plugin.recipes.sources import Sources
@@ -220,8 +220,7 @@ def test_training_text_is_cleaned_after_bpe_and_long_sentences_are_found(tmp_pat
         for language in ("en", "de"):
             (tmp_path / f"{split}.{language}").write_text("\n".join(lines) + "\n")
     assert clean_pieces(tmp_path, ("en", "de"), 3, 9) == (3, 2)
-    lengths = longest_pieces(tmp_path)
-    assert lengths["train.en"] == 2 and lengths["valid.de"] == 3
+    assert longest_sentence(tmp_path, "train") == 3 and longest_sentence(tmp_path, "valid") == 4
     with pytest.raises(UserError, match="no training pair has at most 0"):
         (tmp_path / "train.en").write_text("\n\n")
         clean_pieces(tmp_path, ("en", "de"), 0, 0)
