@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, UserError
 from ..table import MARKDOWN, TEXT, format_table, number_cell
-from .parser import Parser, add_json, add_text, existing, number, print_json
+from .parser import Parser, add_json, add_text, number, print_json
 
 if TYPE_CHECKING:
     from ..papers.comparison import Cell
@@ -44,7 +44,7 @@ def _parser() -> Parser:
     for command in (run, table):
         command.add_argument(
             "--rows", type=_names, default=(), metavar="NAMES",
-            help="only these rows or columns, separated by semicolons",
+            help="only these rows and columns, separated by semicolons",
         )  # fmt: skip
         command.add_argument(
             "--seeds", type=_numbers, default=(1,), metavar="LIST", help="random seeds; default: 1"
@@ -55,19 +55,37 @@ def _parser() -> Parser:
     run.add_argument("--max-update", type=number(1), metavar="N", help="number of updates")
     run.add_argument("--dry-run", action="store_true", help="print the commands alone")
     run.add_argument(
-        "--probing", type=existing, metavar="DIR",
+        "--probing", type=_probing_tasks, metavar="DIR",
         help="folder data/probing of SentEval, for the probing tasks",
     )  # fmt: skip
     run.add_argument(
-        "--trees", type=existing, metavar="FILE",
+        "--trees", type=_file, metavar="FILE",
         help="bracketed trees of the references, one a line, for ParsEval",
     )  # fmt: skip
     add_text(run)
     return parser
 
 
+def _probing_tasks(text: str) -> Path:
+    """Checks the folder of the probing tasks, which are read only after the training."""
+    from ..analysis.probing.tasks import FILES
+
+    for name in FILES.values():
+        _file(f"{text}/{name}")
+    return Path(text)
+
+
+def _file(text: str) -> Path:
+    if not Path(text).exists() or Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is not a file")
+    return Path(text)
+
+
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(";") if name.strip())
+    names = tuple(name.strip() for name in text.split(";") if name.strip())
+    if not names:
+        raise argparse.ArgumentTypeError(f"{text!r} names no row or column")
+    return names
 
 
 def _numbers(text: str) -> tuple[int, ...]:

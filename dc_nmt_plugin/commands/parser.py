@@ -122,10 +122,10 @@ def number(least: int) -> Callable[[str], int]:
     return read
 
 
-def existing(text: str) -> Path:
-    """Checks a file or folder that is read."""
-    if not Path(text).exists():
-        raise argparse.ArgumentTypeError(f"{text!r} does not exist")
+def existing_folder(text: str) -> Path:
+    """Checks a folder that is read."""
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is not a folder")
     return Path(text)
 
 
@@ -260,7 +260,7 @@ def pipeline_of(args: argparse.Namespace, command: str, argv: Sequence[str]) -> 
 def add_text(parser: argparse.ArgumentParser) -> None:
     """Adds the options for the files."""
     parser.add_argument(
-        "--raw", type=Path, metavar="DIR",
+        "--raw", type=existing_folder, metavar="DIR",
         help="folder with files that you have, packed or unpacked",
     )  # fmt: skip
     parser.add_argument(

@@ -41,6 +41,10 @@ def find_item(name: str) -> Item:
         UserError: no such item, with the nearest
     """
     document, _, item = (part.strip() for part in name.partition(","))
+    if not item:
+        raise UsageError(
+            f"{name}: is no item such as 'thesis, Table 3.4'; dc-nmt paper list prints all"
+        )
     items = {each.name: each for each in read_document(document).items}
     item = re.sub(r"^fig(ure|\.)?\s*(?=\d)", "Figure ", item, flags=re.IGNORECASE)
     item = re.sub(r"^tab(le|\.)?\s*(?=\d)", "Table ", item, flags=re.IGNORECASE)

@@ -20,7 +20,7 @@ def entries_of(item: Item, rows: Sequence[str], flags: Collection[str]) -> list[
     """Returns the entries of an item that runs can give.
 
     Args:
-        rows: names of rows or columns; none for all
+        rows: names of rows and columns; none for all
         flags: of :data:`NEEDED`, as the user gives them
 
     Raises:
@@ -94,10 +94,15 @@ def _is_comparable(one: Entry, other: Entry) -> bool:
 
 
 def _chosen(item: Item, rows: Sequence[str]) -> list[Entry]:
-    """Returns the entries of rows or columns that are measurements of this package's systems."""
-    check_choices("--rows", rows, [*(row.label for row in item.rows), *item.columns])
+    """Returns the entries of rows and columns that are measurements of this package's systems."""
+    labels = [row.label for row in item.rows]
+    check_choices("--rows", rows, [*labels, *item.columns])
+    of_rows = [name for name in rows if name in labels] or labels
+    of_columns = [name for name in rows if name in item.columns]
     return [
         entry
         for entry in item.entries
-        if entry.is_of_a_run and (not rows or entry.row in rows or entry.column in rows)
+        if entry.is_of_a_run
+        and entry.row in of_rows
+        and (not of_columns or entry.column in of_columns)
     ]

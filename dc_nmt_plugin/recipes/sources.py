@@ -17,7 +17,7 @@ from typing import IO
 
 from tqdm import tqdm
 
-from ..errors import UsageError, UserError
+from ..errors import UserError
 from ..files import check_space, digest, replacing, sha256, write_text
 from .recipe import Recipe, SourceFile
 
@@ -41,8 +41,6 @@ class Sources:
     """
 
     def __init__(self, recipe: Recipe, raw: Path | None, downloads: Path, say: Say = print) -> None:
-        if raw is not None and not raw.is_dir():
-            raise UsageError(f"--raw: {raw} is not a folder")
         self.recipe, self.raw, self.downloads, self.say = recipe, raw, downloads, say
         self.folders = [folder for folder in (raw, *recipe.nearby(), downloads) if folder]
         self._verified: dict[str, Path] = {}

@@ -85,6 +85,11 @@ def test_every_training_run_has_a_counted_model():
     assert {str(decoding_of(e).training) for e in trained if e.measure != "params"} <= needed
 
 
+def test_a_row_and_a_column_name_one_cell():
+    runs = [job.training for job in jobs("dual-context, Table 2", "En→Vi", "Enc-DC")]
+    assert [str(run) for run in runs if run] == ["iwslt15_en_vi transformer_dc_iwslt_ff512"]
+
+
 def test_the_commands_understand_their_words(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("thesis, Table 4.6b", "context-aware, Table 1", "residual-decoder, Table 3"):
