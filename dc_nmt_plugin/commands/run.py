@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..errors import UsageError
 from .evaluate import evaluate
 from .parser import Parser, add_common, add_run, add_text, add_training, pipeline_of, values_of
 from .prepare import prepare
-from .train import options_of, train
+from .train import train
 
 
 def main(argv: Sequence[str]) -> int:
@@ -31,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     add_run(parser)
     add_training(parser)
     args, flags = parser.parse_with_flags(argv)
-    from ..recipes.plan import plan_run, plan_training
+    from ..recipes.plan import RunOptions, TrainOptions, plan_run, plan_training
     from ..recipes.preparation import TextOptions
     from ..recipes.recipe import load
     from ..recipes.settings import settings_of
@@ -42,12 +41,11 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError(
             f"--name: {args.name!r} is for one architecture; name one, or leave --name out"
         )
-    args.arch = ""  # each run has its own
-    options, training = options_of(args, flags)
+    training = values_of(TrainOptions, args, flags=tuple(flags))
     runs = {}  # by folder: an architecture with and without its default size is one run
     bpe = set()
     for arch in archs:
-        run = replace(options, arch=arch)
+        run = values_of(RunOptions, args, arch=arch)
         experiment = plan_run(run)
         runs[experiment.folder] = run
         bpe.add(settings_of(recipe, arch, run.size, run.like).bpe)
@@ -58,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
                 plan.training.check_flags()
     pipeline = pipeline_of(args, "run", argv)
     data, out = experiment.binarised.parent, experiment.folder.parent  # the same for all
-    pipeline.begin_script(data, out, options.seed, training.gpus, training.fp32)
+    pipeline.begin_script(data, out, args.seed, args.gpus, args.fp32)
     prepare(pipeline, values_of(TextOptions, args, archs=(), bpe=tuple(bpe)))
     for run in runs.values():
         train(pipeline, run, training)

@@ -165,7 +165,7 @@ def training_step(
         name=f"{run.arch}: train {updates} updates",
         folder=run.folder,
         stamp=lambda: stamp_of([read_stamp(run.binarised / ".stamp"), *fixed, *identity]),
-        commands=lambda _: [Command(command, log=run.folder / LOG)],
+        commands=lambda _: [Command(command, log=run.folder / LOG)],  # of a script
         run=run,
         command=command,
         updates=updates,
