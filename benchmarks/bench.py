@@ -1,22 +1,20 @@
 #!/usr/bin/env python3
 """Measures speed and memory of architectures against fairseq's own transformer of the same size.
 
-  programs  fairseq-train and fairseq-generate as users run them, in turn
-  steps     training or decoding steps over batches of real text, in turn in one process
-  growth    time and peak memory of a step on random sentences of growing length
-  ablation  steps of every architecture, and without each piece of speed, most important first
+  programs  fairseq-train and fairseq-generate, which take turns: one batch each
+  growth    time and peak memory of a training step on random sentences of growing length
+  ablation  programs of every architecture, and without pieces of speed, most important first
 
-With --without, steps also times each architecture without a piece of speed. "of all" is this
+With --without, programs also times each architecture without a piece of speed. "of all" is this
 speed, divided by that of the whole. A ratio above 1 is faster than stock. "stock again" is the
-control: stock against itself.
+control: stock against itself. All programs are in memory at the same time.
 DATA is a folder made by fairseq-preprocess. docs/speed.md has the results.
 
 examples:
-  python benchmarks/bench.py programs DATA transformer_standard_iwslt --mode train --rounds 15
-  python benchmarks/bench.py steps DATA transformer_dc_iwslt 'transformer_dc_iwslt --dropout 0'
+  python benchmarks/bench.py programs DATA transformer_standard_iwslt --turns 60
+  python benchmarks/bench.py programs DATA transformer_dc_iwslt 'transformer_dc_iwslt --dropout 0'
   python benchmarks/bench.py growth DATA transformer_cross_agg_iwslt --lengths 10 100 1000
-  python benchmarks/bench.py ablation DATA --device cuda --max-tokens 4096 --rounds 60 \\
-    --batches 6 --seconds 120
+  python benchmarks/bench.py ablation DATA --device cuda --max-tokens 4096 --seconds 120
 """
 
 from __future__ import annotations
@@ -31,11 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from ablation import measure_groups
+from growth import measure_growth
 from programs import compare_programs
-from steps import compare_steps, measure_growth
 from tabulate import tabulate
-
-MEASURES = {"programs": compare_programs, "steps": compare_steps, "growth": measure_growth}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -43,25 +39,23 @@ def parser() -> argparse.ArgumentParser:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = result.add_argument
-    add("what", choices=(*MEASURES, "ablation"))
+    add("what", choices=("programs", "growth", "ablation"))
     add("data", help="folder made by fairseq-preprocess")
     add("archs", nargs="*", metavar="ARCH", help="architectures; flags may follow, in quotes")
     add("--mode", choices=("train", "decode"), default="train")
-    add("--rounds", type=int, default=5, help="of programs and steps (default: 5)")
+    add("--turns", type=int, default=40, help="of programs, one batch each (default: 40)")
     add("--max-tokens", type=int, default=2048, help="of a batch (default: 2048)")
     add("--threads", type=int, default=1, help="of the CPU (default: 1)")
     add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--precision", choices=("fp32", "bf16", "fp16", "amp"), default="fp32", help="of steps")
+    add("--flags", type=str.split, default=[], help="of all, stock too, such as ' --bf16'")
     add(
         "--without",
         type=lambda text: text.split(","),
         default=[],
         metavar="PIECE,PIECE",
-        help="in steps, also each architecture without a piece of speed; without.py has the names",
+        help="also each architecture without a piece of speed; without.py has the names",
     )
-    add("--batches", type=int, default=0, help="different ones in steps (default: as rounds)")
-    add("--subset", default="test", help="text of decoding and of steps (default: test)")
-    add("--updates", type=int, default=60, help="of fairseq-train (default: 60)")
+    add("--subset", default="test", help="text of decoding (default: test)")
     add("--checkpoint", type=Path, help="of a trained standard Transformer, for decoding")
     add(
         "--ctranslate2",
@@ -99,22 +93,17 @@ def table(rows: list[dict[str, Any]], options: argparse.Namespace) -> str:
             pairs = zip(row["ms"], row["mib"], strict=True)
             body.append([row["system"], *(f"{ms:.0f} ({mib:.0f})" for ms, mib in pairs)])
         return tabulate(body, head, tablefmt="github")
-    unit = "words/s" if options.mode == "train" else "sentences/s"
-    head = ["", unit, "ratio"]
+    decoding = rows[0]["mode"] == "decode"
+    head = ["", "sentences/s" if decoding else "words/s", "ratio"]
     body = [[row["system"], f"{row['rate']:,.1f}", ratio(row["ratios"])] for row in rows]
     if any("kept" in row for row in rows):
         head.append("of all")
         for cells, row in zip(body, rows, strict=True):
             cells.append(ratio(row["kept"]) if "kept" in row else "")
-    if options.what == "programs":
-        head += ["CPU s", "ratio", "wall s"]
+    if "different" in rows[0]:
+        head.append("other hypotheses")
         for cells, row in zip(body, rows, strict=True):
-            whole = rows[0]["cpu_s"] / row["cpu_s"]
-            cells += [f"{row['cpu_s']:.1f}", f"{whole:.2f}", f"{row['wall_s']:.1f}"]
-            if "different" in row:
-                cells.append(str(row["different"]))
-        if options.mode == "decode":
-            head.append("other hypotheses")
+            cells.append(str(row["different"]))
     return tabulate(body, head, tablefmt="github", disable_numparse=True)
 
 
@@ -131,7 +120,10 @@ def main() -> None:
         raise SystemExit("--ctranslate2 goes with programs --mode decode --checkpoint FILE")
     if not options.archs:
         raise SystemExit("name at least one architecture; dc-nmt arch-flags lists all")
-    rows = MEASURES[options.what](options.mode, options.archs, options)
+    if options.what == "growth":
+        rows = measure_growth(options.archs, options)
+    else:
+        rows = compare_programs(options.mode, options.archs, options)
     print(table(rows, options))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch.nn.functional as F
@@ -57,25 +57,7 @@ PIECES: dict[str, Callable[[], list[Swap]]] = {
 }
 
 
-@contextmanager
-def swapped(swaps: list[Swap]) -> Iterator[None]:
-    """Context with the twins in place."""
-    originals = [Swap(owner, name, vars(owner)[name]) for owner, name, _ in swaps]
-    try:
-        for owner, name, twin in swaps:
-            setattr(owner, name, twin)
-        yield
-    finally:
-        for owner, name, original in originals:
-            setattr(owner, name, original)
-
-
-def without(piece: str, step: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Returns `step` with the piece switched off."""
-    swaps = PIECES[piece]()
-
-    def plain_step(batch: Any) -> None:
-        with swapped(swaps):
-            step(batch)
-
-    return plain_step
+def switch_off(piece: str) -> None:
+    """Puts the twin of a piece in its place, in this process."""
+    for owner, name, twin in PIECES[piece]():
+        setattr(owner, name, twin)
