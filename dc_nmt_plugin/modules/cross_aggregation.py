@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint as checkpointed
 from .choices import HEAD_WEIGHTS, INITS, ROUTINGS
 from .core.attention import attention_logits
 from .core.flow import Flow
-from .core.masks import SequenceMask, added_to_logits
+from .core.masks import SequenceMask
 from .core.self_attention import SelfAttention
 from .routing import route_heads, route_positions
 
@@ -155,8 +155,11 @@ class CrossAggregationSelfAttention(SelfAttention):
             self.record(head_weights=head_weights, vertical=coefficients.squeeze(-1))
             self._record_norm("vertical_norm", up)
         if self.horizontal:
+            # position l takes real positions t ≤ l; at padding also itself: no row is empty
+            causal = flow.shared("causal", lambda: Flow(SequenceMask.build(padding, causal=True)))
+            mask = causal.added_mask(votes.dtype)
             across, coefficients = route_positions(  # Ω↔, Eq. (14)
-                votes, self.iterations, self._earlier(votes, flow), from_votes=self.init == "self"
+                votes, self.iterations, mask, from_votes=self.init == "self"
             )
             added.append(across)
             self.record(horizontal=coefficients)
@@ -164,20 +167,6 @@ class CrossAggregationSelfAttention(SelfAttention):
         total = added[0] if len(added) == 1 else added[0] + added[1]
         self._record_norm("added_norm", total)
         return total
-
-    def _earlier(self, votes: Tensor, flow: Flow) -> Tensor | None:
-        """Returns the mask of :func:`route_positions`: position l takes real positions t ≤ l."""
-        padding, dtype = flow.mask.padding, votes.dtype
-        if padding is None:
-            return None
-
-        def compute() -> Tensor:
-            # at padding also itself, so that no row is empty
-            allowed = SequenceMask.build(padding, causal=True).allowed
-            assert allowed is not None
-            return added_to_logits(allowed, dtype)
-
-        return flow.shared(("earlier", dtype), compute)
 
     def _record_norm(self, name: str, part: Tensor) -> None:
         if self.wants(name):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -30,6 +29,7 @@ class Source:
             output (sentences, M, C)
         beam: hypotheses per sentence
         cache: projected keys and values by module, kept during decoding; one row per sentence
+        masks: the padding as `mask`, once it was needed; the same in sources of the same sentences
     """
 
     features: list[Tensor]
@@ -37,17 +37,19 @@ class Source:
     auxiliary: dict[int, Tensor] = field(default_factory=dict)
     beam: int = 1
     cache: Cache = field(default_factory=dict)
+    masks: list[Tensor] = field(default_factory=list)
 
     @property
     def sentences(self) -> int:
         return self.features[0].size(0)
 
-    @cached_property
+    @property
     def mask(self) -> Tensor | None:
         """Returns what attention adds to its logits, (sentences, 1, 1, M); None without padding."""
-        if self.padding is None:
-            return None
-        return added_to_logits(~self.padding[:, None, None, :], self.features[0].dtype)
+        if self.padding is not None and not self.masks:
+            allowed = ~self.padding[:, None, None, :]
+            self.masks.append(added_to_logits(allowed, self.features[0].dtype))
+        return self.masks[0] if self.masks else None
 
     def cached(
         self,
