@@ -179,6 +179,8 @@ def _run(args: argparse.Namespace) -> int:
     for name, reason in left_out(item, args.rows, options.flags).items():
         print(f"left out: {name}: {reason}", file=sys.stderr)
     if args.dry_run:
+        if any(job.output for job in jobs):
+            print(f"mkdir -p {folder}")
         print(*jobs, sep="\n")
         runs = [job.training for job in jobs if job.training]
         if runs:

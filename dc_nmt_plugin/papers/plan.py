@@ -14,6 +14,7 @@ from ..evaluation.metrics import METRICS
 from ..files import writing
 from ..flags import flag_value
 from ..recipes.recipe import load
+from ..recipes.settings import with_updates
 from .document import SCORES, Entry, Item
 from .selection import NEEDED, baseline, entries_of
 from .systems import Decoding, Training, decoding_of
@@ -118,6 +119,8 @@ def _texts(decodings: Iterable[Decoding], options: Options) -> list[Job]:
 
 def _training_and_evaluation(decoding: Decoding, seed: int, options: Options) -> list[Job]:
     training = decoding.training
+    if options.max_update:  # refuses too few updates before the text is prepared
+        with_updates(training.settings, options.max_update, warmup=None)
     name = training.name(seed)
     run = [training.task, training.arch, "--seed", str(seed)]
     run += ["--like", training.like] if training.like else []

@@ -196,6 +196,10 @@ def with_updates(settings: RunSettings, updates: int, warmup: str | None) -> Run
     Raises:
         UserError: the learning rate would only rise, or there would be too few checkpoints
     """
+    if settings.average > updates:
+        raise UsageError(
+            f"--max-update {updates}: too few for the mean of {settings.average} checkpoints"
+        )
     flags = settings.flags
     if warmup is not None:
         flags = replaced(flags, "--warmup-updates", warmup)
@@ -208,10 +212,6 @@ def with_updates(settings: RunSettings, updates: int, warmup: str | None) -> Run
             )
         flags = replaced(flags, "--warmup-updates", str(shorter))
     flags = replaced(flags, "--total-num-update", str(updates))  # polynomial decay's end
-    if settings.average > updates:
-        raise UsageError(
-            f"--max-update {updates}: too few for the mean of {settings.average} checkpoints"
-        )
     save_every = max(1, round(settings.save_every * updates / settings.updates))
     if settings.average:
         save_every = min(save_every, updates // settings.average)
