@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 
 import torch
 
@@ -27,7 +26,7 @@ _MALLOC = {
 def keep_freed_tensors() -> None:
     if any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ:
         return  # the user has set glibc's allocator
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:  # another C library has none
         for name, value in _MALLOC.items():
             mallopt(name, value)

@@ -202,6 +202,8 @@ def with_updates(settings: RunSettings, updates: int, warmup: str | None) -> Run
         )
     flags = settings.flags
     if warmup is not None:
+        if not warmup.isdecimal():
+            raise UsageError(f"--warmup-updates {warmup}: give a whole number.")
         flags = replaced(flags, "--warmup-updates", warmup)
     rising = int(flag_value(flags, "--warmup-updates") or 0)
     if rising >= updates:

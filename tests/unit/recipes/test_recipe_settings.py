@@ -224,6 +224,8 @@ def test_a_short_training_has_a_warm_up_as_much_shorter():
     assert flag_value(flags_of(whole), "--warmup-updates") == "4000" and not whole.notes
     assert flag_value(flags_of(plan), "--warmup-updates") == str(4000 * 100 // updates)
     assert plan.notes[0].startswith(f"--warmup-updates {4000 * 100 // updates}, not the recipe's")
+    with pytest.raises(UserError, match=r"--warmup-updates abc: give a whole number"):
+        training("wmt14_en_de", "transformer_dc", "--max-update", 100, "--warmup-updates", "abc")
 
 
 def test_another_number_of_updates_ends_linear_decay_there():
