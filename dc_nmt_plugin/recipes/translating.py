@@ -16,8 +16,8 @@ from ..analysis.subject import Subject, refuse_flags
 from ..analysis.trained_run import TrainedRun, find_runs
 from ..analysis.words import byte_pairs, codes_of
 from ..errors import UserError
-from ..files import load_json
 from ..flags import as_flags
+from ..runs.finding import preparation_of
 from ..runs.record import record_of
 from ..text import TextSettings
 from ..text.checks import UnicodeForm, escape_symbols, in_form, is_visible, unicode_form
@@ -94,12 +94,13 @@ class LoadedRun:
         """Translates raw lines together.
 
         Args:
-            lines: of one sentence each
+            lines: of one sentence each; a string is one line
             first: number of the first line, for messages
 
         Raises:
             UserError: a line is longer than the model's positions; its translation has no score
         """
+        lines = [lines] if isinstance(lines, str) else list(lines)
         pieces = self._text.pieces(lines)
         numbers = [n for n, line in enumerate(lines) if is_visible(line) and pieces[n]]
         rows = [self._encoded(pieces[n], first + n) for n in numbers]
@@ -225,17 +226,16 @@ def text_of(
             f"{place.data}: its text is segmented by BPE, and the codes are missing: name "
             "subword-nmt's file with --bpe-codes"
         )
-    manifest = place.data.resolve().parent / "raw/manifest.json"
-    if tokenizer is not None or not manifest.is_file():
+    prepared = None if tokenizer else preparation_of(place.data)
+    if prepared is None:
         name = tokenizer or _scored_as(place)
         return RunText(
             lambda lines: tokenize(lines, name, source), codes, name, False, target, form
         )
-    prepared = load_json(manifest)
     settings = TextSettings(**prepared["text"])
     truecase: Callable[[str], str] = str
     if settings.casing == "truecase":
-        truecaser = manifest.with_name(f"truecase.{source}")
+        truecaser = place.data.resolve().parent / f"raw/truecase.{source}"
         if not truecaser.is_file():
             raise UserError(
                 f"{truecaser}: is missing; dc-nmt prepare {prepared['task']} leaves it there"

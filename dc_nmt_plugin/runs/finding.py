@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import UsageError, UserError
-from ..files import sha256
+from ..files import load_json, sha256
 from .record import RECORD, Data, Decoding, Record, TextFile, read_record, record_path
 
 _WITH_NAME = re.compile(r"(.+):([\w.]+)")
@@ -199,6 +200,15 @@ def described(folder: Path, data: Path, source: str | None, target: str) -> Data
     text = _training_text(data)
     digest = sha256(*text) if text else None
     return Data(source, target, path_from(folder, data), dictionaries_of(data), digest)
+
+
+def preparation_of(data: Path) -> dict[str, Any] | None:
+    """Returns what ``dc-nmt prepare`` wrote about the text of a data folder; None if others did."""
+    try:
+        content = load_json(data.resolve().parent / "raw/manifest.json")
+    except UserError:
+        return None
+    return content if isinstance(content, dict) and {"task", "text"} <= content.keys() else None
 
 
 def dictionaries_of(data: Path) -> dict[str, str]:

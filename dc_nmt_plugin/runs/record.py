@@ -129,7 +129,7 @@ class Record:
 
 def run_folder(save_dir: Path) -> Path:
     """Returns the folder of a run: fairseq's ``--save-dir``, or that of ``RUN/checkpoints``."""
-    return save_dir.parent if len(save_dir.parts) > 1 and save_dir.name == CHECKPOINTS else save_dir
+    return save_dir.parent if save_dir.parent.name and save_dir.name == CHECKPOINTS else save_dir
 
 
 def read_record(path: Path) -> Record:

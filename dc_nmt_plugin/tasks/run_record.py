@@ -21,11 +21,10 @@ from omegaconf import OmegaConf
 from ..checkpoints.loading import architecture_of
 from ..checkpoints.plain import plain
 from ..compat.dictionaries import when_training_begins
-from ..files import load_json
 from ..flags import typed_flags
 from ..machine import used_device
 from ..names import FAIRSEQS, version_of
-from ..runs.finding import described
+from ..runs.finding import described, preparation_of
 from ..runs.record import CURVE, RECORD, SCHEMA, Flags, Record, Training, run_folder, update_record
 
 _PLACES = ("user-dir", "save-dir")  # flags whose values are places of this machine
@@ -240,8 +239,6 @@ def _settings(cfg: Any) -> Flags:
 
 def _recipe(data: Path, source: str, target: str) -> str | None:
     """Returns the task whose text ``dc-nmt prepare`` wrote beside this data."""
-    manifest = data.resolve().parent / "raw/manifest.json"
-    if not manifest.is_file():
-        return None
-    task = str(load_json(manifest)["task"])
-    return task.replace(f"{target}_{source}", f"{source}_{target}")
+    prepared = preparation_of(data)
+    task = str(prepared["task"]) if prepared else None
+    return task and task.replace(f"{target}_{source}", f"{source}_{target}")

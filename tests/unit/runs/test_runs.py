@@ -12,8 +12,8 @@ from records import REFERENCE, change, values_of, write_record, write_run, write
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.runs import record as schema
-from dc_nmt_plugin.runs.finding import Run
-from dc_nmt_plugin.runs.record import read_record
+from dc_nmt_plugin.runs.finding import Run, preparation_of
+from dc_nmt_plugin.runs.record import read_record, run_folder
 
 ROOT = Path(__file__).parents[3]
 OTHER = [line.replace("Haus", "Boot") for line in REFERENCE]
@@ -78,6 +78,18 @@ def test_a_file_that_is_no_record(tmp_path, text):
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(UserError, match=r"run\.json: (not JSON|is no record of a run)"):
         read_record(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"task": "mine"}', None])
+def test_a_manifest_of_others_is_not_that_of_a_preparation(tmp_path, text):
+    if text:
+        write_lines(tmp_path / "raw/manifest.json", [text])
+    assert preparation_of(tmp_path / "bin") is None
+
+
+def test_the_record_of_a_folder_at_the_root_is_in_it():
+    for save_dir, folder in (("/checkpoints", "/checkpoints"), ("/run/checkpoints", "/run")):
+        assert run_folder(Path(save_dir)) == Path(folder)
 
 
 def test_the_text_of_a_run_is_found_wherever_the_run_is(run, tmp_path):
