@@ -97,6 +97,9 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     run = _experiment(recipe, options, settings)
     # fairseq takes the last value of a flag: these win over the recipe's
     last_flags = (*settings.size_flags, *train.flags)
+    precisions = PRECISIONS.intersection(last_flags)
+    if train.fp32 and precisions:
+        raise UsageError(f"--fp32: contradicts {min(precisions)}; leave one of them out")
     notes = []
     if train.max_update is not None:  # a short run may need a shorter warm-up
         warmup = flag_value(last_flags, "--warmup-updates")
@@ -142,8 +145,7 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     # the device; a script has --cpu and --amp in $CPU
     if not gpus:
         flags += [ShellWord("--cpu", "")]
-        precision_is_chosen = train.fp32 or not PRECISIONS.isdisjoint(last_flags)
-        if not precision_is_chosen and machine.multiplies_bfloat16():
+        if not (train.fp32 or precisions) and machine.multiplies_bfloat16():
             flags += [ShellWord("--amp", "")]
             notes.append("linear layers multiply in bfloat16 on this CPU; --fp32: in float32")
     # fairseq uses all GPUs, and with --cpu starts a process for each

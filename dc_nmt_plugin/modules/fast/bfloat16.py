@@ -15,8 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# parameters and what they are in bfloat16, by the parameters' id; None: products are in float32
-_weights: dict[int, tuple[Tensor, Tensor]] | None = None
+# by the parameters' id: parameter, its version, and what it is in bfloat16; None: products are in
+# float32
+_weights: dict[int, tuple[Tensor, int, Tensor]] | None = None
 _in_float32 = F.linear
 
 
@@ -25,7 +26,7 @@ def bfloat16_products() -> Iterator[None]:
     """Lets ``F.linear``, and so every linear layer, multiply float32 in bfloat16 on a CPU.
 
     Inputs and weights are rounded; outputs and gradients are float32 again. Every parameter is
-    rounded once, at its first use, so parameters must not change inside.
+    rounded once, at its first use, and again where it was changed (not through its ``data``).
     """
     global _weights
     outer = F.linear, _weights
@@ -49,9 +50,10 @@ def rounded(weight: Tensor) -> Tensor:
     """Returns a parameter, or a matrix made of parameters, in bfloat16, without gradient."""
     if _weights is None or not isinstance(weight, torch.nn.Parameter):
         return weight.detach().bfloat16()
-    if id(weight) not in _weights:
-        _weights[id(weight)] = weight, weight.detach().bfloat16()
-    return _weights[id(weight)][1]
+    known = _weights.get(id(weight))
+    if known is None or known[1] != weight._version:
+        known = _weights[id(weight)] = weight, weight._version, weight.detach().bfloat16()
+    return known[2]
 
 
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

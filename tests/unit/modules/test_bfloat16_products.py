@@ -41,6 +41,9 @@ def test_weights_are_rounded_once_and_not_kept():
         with bfloat16_products():
             outputs.append(layer(x))
             assert bfloat16.rounded(layer.weight) is bfloat16.rounded(layer.weight)
+            with torch.no_grad():
+                layer.weight.add_(1)  # as an optimizer does
+            assert torch.equal(bfloat16.rounded(layer.weight), layer.weight.bfloat16())
         layer.weight.data.mul_(2)  # torch counts no change of .data
     assert not torch.equal(*outputs)
 

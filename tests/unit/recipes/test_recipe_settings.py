@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dc_nmt_plugin import machine
 from dc_nmt_plugin.commands import prepare, train
 from dc_nmt_plugin.commands.parser import values_of
-from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.errors import UsageError, UserError
 from dc_nmt_plugin.evaluation.metrics import find_metrics
 from dc_nmt_plugin.flags import as_flags, flag_value
 from dc_nmt_plugin.models.presets import FAMILIES
@@ -186,6 +186,8 @@ def test_a_cpu_that_multiplies_bfloat16_does(monkeypatch):
     assert plan.training.stamp() == plain.training.stamp(), "a run goes on in either"
     for words in (["--fp32"], ["--gpus", 1], ["--bf16"]):
         assert "--amp" not in training(*arguments, *words).training.command
+    with pytest.raises(UsageError, match="--fp32: contradicts --bf16"):
+        training(*arguments, "--fp32", "--bf16")
 
 
 def test_update_freq_is_computed_and_said():
