@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.logging import progress_bar
 from fairseq.models import ARCH_MODEL_REGISTRY
 
+from ..checkpoints.loading import architecture_of
 from ..errors import ConfigError, did_you_mean, install_excepthook
 from ..flags import flag_name, setting_name
 from .change import change, replace
@@ -92,7 +94,21 @@ def contradictions(cfg: Any) -> list[str]:
             for name in json.loads(cfg.task.eval_bleu_args)
             if name not in known
         ]
-    return problems + _of_model(cfg.model)
+    return [*problems, *_of_criterion(cfg), *_of_model(cfg.model)]
+
+
+def _of_criterion(cfg: Any) -> list[str]:
+    """Returns what is wrong with a joint loss of one of fairseq's own architectures."""
+    name, architecture = getattr(cfg.criterion, "_name", None), architecture_of(cfg.model)
+    criterion = CRITERION_REGISTRY.get(name)
+    model = ARCH_MODEL_REGISTRY.get(architecture)
+    ours = criterion and criterion.__module__.startswith(__package__.partition(".")[0])
+    if not (ours and model and model.__module__.startswith("fairseq.")):
+        return []
+    return [
+        f"--criterion {name}: is for architectures of 'dc-nmt arch-flags'; {architecture} needs "
+        "one of fairseq's own, such as label_smoothed_cross_entropy."
+    ]
 
 
 def _of_model(settings: Any) -> list[str]:
