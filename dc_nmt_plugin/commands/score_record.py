@@ -60,6 +60,12 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
     decoding, before = _decoding(args, files, generated), None
     if args.out is not None and args.out.is_file():
         before = read_record(args.out)
+        language = before.data.target
+        if language != args.target_lang:
+            texts.warnings.append(
+                f"--target-lang {args.target_lang}: {args.out} is of text in {language}, for which "
+                "tables are made"
+            )
     known = before and before.decoding(decoding.key)
     if known and generated and is_same_search(known.search, generated.search):
         # dc-nmt evaluate knows all flags of its search, its checkpoint and its device

@@ -77,7 +77,9 @@ def read_generated(
     generated = Generated([], [])
     best: dict[int, str] = {}
     targets: dict[int, str] = {}
-    for line in [*read_lines(path, fix=True), *(read_log(log) if log else [])]:
+    # a log of standard output has the numbered lines again
+    logged = [line for line in read_log(log) if not _NUMBERED.match(line)] if log else []
+    for line in [*read_lines(path, fix=True), *logged]:
         if match := _HYPOTHESIS.fullmatch(line):
             number = int(match[1])
             if match[2] == "nan":
@@ -87,6 +89,11 @@ def read_generated(
                 )
             best.setdefault(number, remove_bpe(match[3]))
         elif match := _TARGET.fullmatch(line):
+            if int(match[1]) in targets:
+                raise UserError(
+                    f"{path}: T-{match[1]} occurs twice: it is the output of two calls of "
+                    "fairseq-generate, and one of them is wanted"
+                )
             targets[int(match[1])] = remove_bpe(match[2])
         elif "'generation': " in line:
             settings = _printed_settings(path, line)

@@ -42,7 +42,8 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Any]:
     except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise UserError(f"{path}: cannot be decompressed: {error}") from error
     except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+        reason = error.strerror or "a pipe is read once, and this text more often; name a file"
+        raise UserError(f"{path}: cannot be read: {reason}") from error
 
 
 def stream_lines(path: str | os.PathLike[str], *, fix: bool = False) -> Iterator[str]:

@@ -55,7 +55,11 @@ def test_the_output_of_fairseq_generate_tells_the_search(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("H-0\t-1\ta\nH-2\t-1\tc\n", "no hypothesis for sentence 1"), ("S-0\ta\n", "no hypotheses")],
+    [
+        ("H-0\t-1\ta\nH-2\t-1\tc\n", "no hypothesis for sentence 1"),
+        ("S-0\ta\n", "no hypotheses"),
+        ("T-0\tb\nH-0\t-1\ta\nT-0\tb\nH-0\t-1\tc\n", "T-0 occurs twice"),
+    ],
 )
 def test_lost_sentences_are_found(tmp_path, text, message):
     (tmp_path / "gen.txt").write_text(text)
@@ -80,6 +84,10 @@ def test_a_second_score_keeps_what_the_record_has(tmp_path, capsys):
     first = record["decodings"][0]
     assert (first["sentences_per_second"], first["tokens_per_second"]) == (2.0, 671.33)
     assert first["hypotheses"] == "gen.txt" and first["references"][0]["path"] == "ref.de"
-    assert score_command.main([*words.split(), "--metrics", "chrf"]) == 0
+    capsys.readouterr()
+    assert (
+        score_command.main([*words.replace("lang de", "lang en").split(), "--metrics", "chrf"]) == 0
+    )
+    assert f"--target-lang en: {run} is of text in de" in capsys.readouterr().err
     first = json.loads(run.read_text())["decodings"][0]
     assert [score["metric"] for score in first["scores"]] == ["chrf"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from unicodedata import normalize
 
 import pytest
 
 from dc_nmt_plugin import cli
+from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.text import TextSettings
 from dc_nmt_plugin.text.checks import (
     SYMBOLS,
@@ -17,6 +19,7 @@ from dc_nmt_plugin.text.checks import (
     scan_lines,
     unicode_form,
 )
+from dc_nmt_plugin.text.lines import read_lines
 from dc_nmt_plugin.text.preparation import tokenise
 
 PAIRS = 300
@@ -206,3 +209,10 @@ def test_the_marks_of_the_tokenizer_split_are_scored(here, capsys):
     words = ["score", "hyp", "--tokenized", "--tokenizer", "split", "--reference", "ref"]
     code, out, err = called(capsys, *words, "--target-lang", "en", "--metrics", "multi-bleu")
     assert code == 0 and "100.00" in out, err
+
+
+def test_a_pipe_is_refused_with_its_reason():
+    end, beginning = os.pipe()
+    os.close(beginning)
+    with pytest.raises(UserError, match="cannot be read: a pipe is read once"):
+        read_lines(f"/dev/fd/{end}")
