@@ -16,11 +16,11 @@ from typing import Any
 
 from ..errors import UsageError, UserError, check_choices
 from ..files import read_json
-from ..runs.finding import Run, distinguished
+from ..runs.finding import Run
 from .chance import Difference
 from .metrics import Metric
 from .significance import Comparison, compare_systems
-from .systems import PlainTextOptions, default_metric, labels, load_systems, sides_of
+from .systems import PlainTextOptions, default_metric, labelled, labels, load_systems, sides_of
 from .texts import Sides
 
 BASELINE_ARCH = "transformer_standard"
@@ -181,14 +181,12 @@ def _group(runs: Sequence[Run], over_seeds: bool) -> Groups:
             both = f"{group[seed].place.name} and {run.place.name}"
             raise UsageError(f"--over-seeds: {both} have the same seed; leave one out")
         group[seed] = run
-    names = distinguished(
+    row_labels = labelled(
         names=[system for _, system, _ in systems],
         places=[folder / system for folder, system, _ in systems],
+        keys=[key for _, _, key in systems],
     )
-    groups = {}
-    for name, ((_, _, key), group) in zip(names, systems.items(), strict=True):
-        groups[f"{name}, {key}" if key else name] = group
-    return groups
+    return dict(zip(row_labels, systems.values(), strict=True))
 
 
 def _system(run: Run) -> str:

@@ -46,22 +46,18 @@ class System:
 
 
 def labels(items: Sequence[Run | Path]) -> list[str]:
-    """Returns names of runs and files, with the name of a translation that is not the recipe's.
+    """Returns the names of runs and files in tables."""
+    return labelled(
+        names=[item.record.name if isinstance(item, Run) else item.name for item in items],
+        places=[item.place if isinstance(item, Run) else item.resolve() for item in items],
+        keys=[item.decoding.key if isinstance(item, Run) else "" for item in items],
+    )
 
-    Folders distinguish equal names.
-    """
-    names, places, keys = [], [], []
-    for item in items:
-        if isinstance(item, Run):
-            names.append(item.record.name)
-            places.append(item.place)
-            keys.append(item.decoding.key)
-        else:
-            names.append(item.name)
-            places.append(item.resolve())
-            keys.append("")
+
+def labelled(names: Sequence[str], places: Sequence[Path], keys: Sequence[str]) -> list[str]:
+    """Returns names with the key of a translation; folders distinguish equal names."""
     pairs = zip(distinguished(names, places), keys, strict=True)
-    return [", ".join(filter(None, pair)) for pair in pairs]
+    return [f"{name}, {key}" if key else name for name, key in pairs]
 
 
 def load_systems(

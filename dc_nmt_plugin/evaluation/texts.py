@@ -105,50 +105,31 @@ def load_texts(files: TextFiles) -> Texts:
     pieces = ("pieces",) if files.tokenizer == "split" else ()  # the marks of --tokenizer split
     scan = scan_lines(files.hypotheses, lines)
     refuse(scan.findings, allowed=() if files.kind == "raw" else pieces)
-    warnings = _hypothesis_warnings(files.hypotheses, lines)
-
-    references: dict[str, list[str]] = {}
-    for path in (files.reference, files.tokenized_reference):
-        if path:
-            allowed = pieces if path == files.tokenized_reference else ()
-            references[path] = read_lines(path)
-            _check_reference(files.hypotheses, len(lines), path, references[path], allowed)
-    if not references:
+    reference = tokenized_reference = None
+    if files.reference:
+        reference = _read_reference(files.reference, len(lines), files)
+    if files.tokenized_reference:
+        tokenized_reference = _read_reference(files.tokenized_reference, len(lines), files, pieces)
+    either = tokenized_reference if reference is None else reference
+    if either is None:
         raise UserError("no reference: give --reference (raw text) or --tokenized-reference")
-    first = next(iter(references))
     if generated and generated.targets:
-        check_targets(files.hypotheses, generated.targets, first, references[first])
+        path = files.reference or files.tokenized_reference
+        check_targets(files.hypotheses, generated.targets, path, either)
 
-    reference = references.get(files.reference or "")
-    tokenized_reference = references.get(files.tokenized_reference or "")
     raw = _raw_sides(files, lines, reference, tokenized_reference or [])
     tokenized = _tokenized_sides(files, lines, reference or [], tokenized_reference)
-
-    as_it_is = False
-    if files.tokenizer == "none" and reference and tokenized_reference:
-        # text that the user tokenised, which dc-nmt new --tokenized takes as it is: the references
-        # differ in spaces alone
-        words = [[line.split() for line in side] for side in (reference, tokenized_reference)]
-        as_it_is = words[0] == words[1]
-    if not as_it_is and not is_spaceless(files.target_lang, references[first]):
-        if reference and (sign := tokenized_sign(reference)):
-            raise UserError(
-                f"{files.reference}: looks tokenised ({sign[2]}), where raw text is expected: give "
-                "it as --tokenized-reference, without --reference"
-            )
-        if sign := tokenized_sign(raw.hypotheses):
-            warnings.append(
-                f"{files.hypotheses}: hypotheses that should be detokenised look tokenised "
-                f"({sign[2]}): scores of detokenised text are wrong if they are; "
-                "see --tokenizer, and --tokenized for plain text"
-            )
-    if tokenized_reference and not as_it_is and looks_raw(tokenized_reference):
-        warnings.append(f"{files.tokenized_reference}: does not look tokenised")
-    either = tokenized or raw
-    sides = (files.hypotheses, either.hypotheses, either.references)
-    warnings += _case_warnings(*sides, files.target_lang)
-    warnings += _form_warnings(*sides)
-    return Texts(raw, tokenized, warnings)
+    words = tokenized or raw
+    return Texts(
+        raw,
+        tokenized,
+        warnings=[
+            *_hypothesis_warnings(files.hypotheses, lines),
+            *_tokenization_warnings(files, raw.hypotheses, reference, tokenized_reference),
+            *_case_warnings(files, words),
+            *_form_warnings(files, words),
+        ],
+    )
 
 
 def _raw_sides(
@@ -191,16 +172,17 @@ def _tokenized_sides(
 # -- checks: text that would make a score silently wrong ---------------------------------------
 
 
-def _check_reference(
-    hypotheses: str, count: int, path: str, lines: Sequence[str], allowed: Sequence[str] = ()
-) -> None:
-    """Checks that a reference has a sentence for each of `count` hypotheses, and can be scored.
+def _read_reference(
+    path: str, count: int, files: TextFiles, allowed: Sequence[str] = ()
+) -> list[str]:
+    """Reads a reference that has a sentence for each of `count` hypotheses, and can be scored.
 
     `allowed` has the kinds of problems (of text/checks.py) that are accepted here.
     """
+    lines = read_lines(path)
     if count != len(lines):
         raise UserError(
-            f"{hypotheses} against {path}: {count} hypotheses for {len(lines)} references: "
+            f"{files.hypotheses} against {path}: {count} hypotheses for {len(lines)} references: "
             "the scores would compare different sentences"
         )
     blank = _numbers(not line.strip() for line in lines)
@@ -216,6 +198,7 @@ def _check_reference(
             "these are the T- lines of fairseq-generate; score against the original text"
         )
     refuse(scan_lines(path, lines).findings, (), allowed)
+    return lines
 
 
 def _numbers(marks: Iterable[object]) -> list[int]:
@@ -233,26 +216,59 @@ def _hypothesis_warnings(path: str, lines: Sequence[str]) -> list[str]:
     return warnings
 
 
-def _case_warnings(
-    path: str, hypotheses: Sequence[str], references: Sequence[str], target_lang: str
+def _tokenization_warnings(
+    files: TextFiles,
+    hypotheses: Sequence[str],
+    reference: Sequence[str] | None,
+    tokenized_reference: Sequence[str] | None,
 ) -> list[str]:
+    """Refuses a raw reference that looks tokenised; warns of other text in the wrong form.
+
+    `hypotheses` are detokenised.
+    """
+    # references that differ in spaces alone are text that the user tokenised, which dc-nmt new
+    # --tokenized takes as it is
+    words = [[line.split() for line in side or ()] for side in (reference, tokenized_reference)]
+    if files.tokenizer == "none" and reference and words[0] == words[1]:
+        return []
+    warnings = []
+    if not is_spaceless(files.target_lang, reference or tokenized_reference or ()):
+        if reference and (sign := tokenized_sign(reference)):
+            raise UserError(
+                f"{files.reference}: looks tokenised ({sign[2]}), where raw text is expected: give "
+                "it as --tokenized-reference, without --reference"
+            )
+        if sign := tokenized_sign(hypotheses):
+            warnings.append(
+                f"{files.hypotheses}: hypotheses that should be detokenised look tokenised "
+                f"({sign[2]}): scores of detokenised text are wrong if they are; "
+                "see --tokenizer, and --tokenized for plain text"
+            )
+    if tokenized_reference and looks_raw(tokenized_reference):
+        warnings.append(f"{files.tokenized_reference}: does not look tokenised")
+    return warnings
+
+
+def _case_warnings(files: TextFiles, text: Sides) -> list[str]:
     """Returns a warning if only one side is lower-cased."""
-    sides = {"hypotheses": hypotheses, "references": references}
+    sides = {"hypotheses": text.hypotheses, "references": text.references}
     lower = [side for side, lines in sides.items() if all(line == line.lower() for line in lines)]
     if len(lower) != 1:
         return []
     remedy = "see the metrics with -lc"
-    if target_lang in DOTLESS:
-        remedy = f"lower-case both as {target_lang} does, because metrics with -lc make i of I"
-    return [f"{path}: only the {lower[0]} are lower-cased: {remedy}"]
+    if files.target_lang in DOTLESS:
+        remedy = (
+            f"lower-case both as {files.target_lang} does, because metrics with -lc make i of I"
+        )
+    return [f"{files.hypotheses}: only the {lower[0]} are lower-cased: {remedy}"]
 
 
-def _form_warnings(path: str, hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
+def _form_warnings(files: TextFiles, text: Sides) -> list[str]:
     """Returns a warning if the sides are in different forms of Unicode."""
-    forms = unicode_form(hypotheses), unicode_form(references)
+    forms = unicode_form(text.hypotheses), unicode_form(text.references)
     if None in forms or forms[0] == forms[1]:
         return []
     return [
-        f"{path}: the hypotheses are in Unicode's form {forms[0]}, the references in {forms[1]}: "
-        "equal letters do not match; bring both into one form"
+        f"{files.hypotheses}: the hypotheses are in Unicode's form {forms[0]}, the references in "
+        f"{forms[1]}: equal letters do not match; bring both into one form"
     ]
