@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UsageError, UserError
-from ..evaluation.significance import paired_bootstrap
+from ..evaluation.significance import Comparison, paired_bootstrap
 from ..evaluation.table_text import difference_cells
 from ..figure import Chart, draw_charts
 from ..table import number_cell
@@ -79,112 +80,106 @@ def group_bleu(metric: Any, hypotheses: Sequence[str], references: Sequence[str]
 
 def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     """Returns a row for each group; from the second run on, BLEU with its gain and interval."""
-    groups, scores = _side_by_side(results)
-    (first, baseline), *_ = results.items()
-    gains = _gains(results, scores)
+    baseline = next(iter(results.values()))
+    groups = _groups_of(results)
+    first, *others = groups
     header = [f"source {baseline['unit']}", "sentences", first]
-    for label in gains:
+    for label in others:
         header += [label, "gain", "95% interval"]
     rows = []
-    everything = {"sentences": sum(group["sentences"] for group in groups)}
-    for place, group in enumerate([*groups, everything]):
-        row = [_label(group), f"{group['sentences']:,}", _cell(scores[first][place])]
-        for label, own in gains.items():
-            gain = own[place]
-            tested = difference_cells(gain.difference, gain.against, None, False) if gain else ()
-            row += [_cell(scores[label][place]), *(tested[:2] or "--")]
+    for place, group in enumerate(groups[first]):
+        row = [group.name, f"{group.sentences:,}", number_cell(group.bleu, ".2f") or "-"]
+        for label in others:
+            bleu, gain = groups[label][place].bleu, groups[label][place].gain
+            row.append(number_cell(bleu, ".2f") or "-")
+            if gain is None:
+                row += ["-", "-"]
+            else:
+                row += difference_cells(gain.difference, gain.against, None, several=False)[:2]
         rows.append(row)
     title = f"BLEU by source length in {baseline['unit']}; {baseline['text']}"
-    missing = any(score is None for own in scores.values() for score in own)
+    missing = any(group.bleu is None for own in groups.values() for group in own)
     notes = [NO_SCORE] if missing else []
-    if gains:
+    if others:
         notes.append(f"gain: over {first}; its interval includes variation between sentences only")
     return [Table(title, header, rows, notes)]
 
 
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws BLEU above, and the gains over the first run with their intervals below (Fig. 5)."""
-    groups, scores = _side_by_side(results)
+    groups = {label: own[:-1] for label, own in _groups_of(results).items()}  # no whole text
+    first, *others = groups
     unit = next(iter(results.values()))["unit"]
-    gains = _gains(results, scores)
     x = f"{unit} of the source sentence (number of sentences)"
-    places = range(len(groups))  # without the whole text
 
     def name_groups(axes: Any) -> None:
-        labels = [f"{_label(group)}\n({group['sentences']:,})" for group in groups]
-        axes.set_xticks(places, labels, fontsize=8)
+        labels = [f"{group.name}\n({group.sentences:,})" for group in groups[first]]
+        axes.set_xticks(range(len(labels)), labels, fontsize=8)
 
     def add_intervals(axes: Any) -> None:
         name_groups(axes)
-        for line, own in zip(list(axes.lines), gains.values(), strict=True):
-            for place in places:
-                if own[place] and own[place].against:
-                    interval = own[place].against.interval
+        for line, label in zip(list(axes.lines), others, strict=True):
+            for place, group in enumerate(groups[label]):
+                if group.gain and group.gain.against:
+                    interval = group.gain.against.interval
                     axes.vlines(place, *interval, color=line.get_color(), linewidth=1)
 
-    lines = {
-        label: dict(enumerate(math.nan if score is None else score for score in own[:-1]))
-        for label, own in scores.items()
-    }
-    charts = [Chart(x, "BLEU", lines, finish=name_groups)]
-    if gains:
-        above = {
-            label: {place: own[place].difference if own[place] else math.nan for place in places}
-            for label, own in gains.items()
-        }
-        charts.append(Chart(x, "gain in BLEU, 95%", above, finish=add_intervals))
+    scores: dict[str, dict[int, float]] = {}
+    gains: dict[str, dict[int, float]] = {}
+    for label, own in groups.items():
+        for place, group in enumerate(own):
+            bleu, gain = group.bleu, group.gain.difference if group.gain else None
+            scores.setdefault(label, {})[place] = math.nan if bleu is None else bleu
+            if label != first:
+                gains.setdefault(label, {})[place] = math.nan if gain is None else gain
+    charts = [Chart(x, "BLEU", scores, finish=name_groups)]
+    if others:
+        charts.append(Chart(x, "gain in BLEU, 95%", gains, finish=add_intervals))
     draw_charts(figure, charts, columns=1, size=PANEL)
 
 
-def _gains(results: Results, scores: dict[str, list[float | None]]) -> dict[str, list[Any]]:
-    """Returns label → comparison with the first run in each group and, last, in the whole text.
+@dataclass(frozen=True)
+class _Group:
+    """The sentences of some lengths in one run, or its whole text."""
 
-    None where one of both has no score.
-    """
-    (first, baseline), *others = results.items()
-    gains: dict[str, list[Any]] = {label: [] for label, _ in others}
-    for place, (lines, references) in enumerate(baseline["_texts"]):
-        for label, found in others:
-            compared = None
-            if scores[first][place] is not None and scores[label][place] is not None:
-                both = {"": lines, label: found["_texts"][place][0]}
-                _, compared = paired_bootstrap(both, references, *baseline["_scored"])
-            gains[label].append(compared)
-    return gains
+    name: str  # such as 10-19
+    sentences: int
+    bleu: float | None
+    gain: Comparison | None  # over the first run; None where one of both has no score
 
 
-def _cell(score: float | None) -> str:
-    return number_cell(score, ".2f") or "-"
-
-
-def _label(group: dict[str, Any]) -> str:
-    low, high = group.get("from"), group.get("to")
-    if low is None:
-        return "all"
-    if low == high:
-        return str(low)
-    return f"{low}+" if high is None else f"{low}-{high}"
-
-
-def _side_by_side(results: Results) -> tuple[list[dict[str, Any]], dict[str, list[float | None]]]:
-    """Returns the groups, and the scores of all runs in them and, last, in the whole text.
+def _groups_of(results: Results) -> dict[str, list[_Group]]:
+    """Returns label of a run → its groups and, last, the whole text.
 
     Raises:
         UserError: the groups differ: other text, or other pieces
     """
-    groups = {
-        label: [(group["from"], group["to"], group["sentences"]) for group in found["groups"]]
-        for label, found in results.items()
-    }
-    first = next(iter(groups))
-    for label, own in groups.items():
-        if own != groups[first]:
+    first, baseline = next(iter(results.items()))
+    groups: dict[str, list[_Group]] = {}
+    for label, found in results.items():
+        if _ranges(found) != _ranges(baseline):
             raise UserError(
                 f"{first} and {label} have other sentences in their length groups: compare runs "
                 "on the same text, with --unit words where their pieces differ."
             )
-    scores = {
-        label: [*(group["bleu"] for group in found["groups"]), found["bleu"]]
-        for label, found in results.items()
-    }
-    return results[first]["groups"], scores
+        rows = [(_name(g["from"], g["to"]), g["sentences"], g["bleu"]) for g in found["groups"]]
+        rows.append(("all", sum(count for _, count, _ in rows), found["bleu"]))
+        groups[label] = []
+        for place, (name, sentences, bleu) in enumerate(rows):
+            gain = None
+            if label != first and bleu is not None and groups[first][place].bleu is not None:
+                lines, references = baseline["_texts"][place]
+                both = {"": lines, label: found["_texts"][place][0]}
+                _, gain = paired_bootstrap(both, references, *baseline["_scored"])
+            groups[label].append(_Group(name, sentences, bleu, gain))
+    return groups
+
+
+def _ranges(found: dict[str, Any]) -> list[tuple[int, int | None, int]]:
+    return [(group["from"], group["to"], group["sentences"]) for group in found["groups"]]
+
+
+def _name(low: int, high: int | None) -> str:
+    if low == high:
+        return str(low)
+    return f"{low}+" if high is None else f"{low}-{high}"

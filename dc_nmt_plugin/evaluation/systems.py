@@ -30,19 +30,12 @@ class PlainTextOptions:
 
 @dataclass(frozen=True)
 class System:
-    """One system's text.
+    """One system's text."""
 
-    Attributes:
-        label: unique among the systems compared
-        texts: both sides, checked
-        target_lang: two letters
-        run: None for plain text
-    """
-
-    label: str
-    texts: Texts
-    target_lang: str
-    run: Run | None
+    label: str  # unique among the systems compared
+    texts: Texts  # both sides, checked
+    target_lang: str  # two letters
+    run: Run | None  # None for plain text
 
 
 def labels(items: Sequence[Run | Path]) -> list[str]:

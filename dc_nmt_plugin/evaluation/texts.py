@@ -17,25 +17,15 @@ from .metrics import DOTLESS, Metric
 
 @dataclass(frozen=True)
 class TextFiles:
-    """Describes the files of a score.
+    """Describes the files of a score."""
 
-    Attributes:
-        hypotheses: output of fairseq-generate, or plain text, one sentence a line
-        kind: of ``hypotheses``
-        target_lang: two letters
-        tokenizer: one of TOKENIZERS: the tokeniser of the tokenised text
-        reference: raw text
-        tokenized_reference: as the training text was tokenised, without BPE
-        truecased: the tokenised text of both sides is truecased; raw sentences get their capital
-            back
-    """
-
-    hypotheses: str
-    kind: Kind
-    target_lang: str
-    tokenizer: str = "none"
-    reference: str | None = None
-    tokenized_reference: str | None = None
+    hypotheses: str  # output of fairseq-generate, or plain text, one sentence a line
+    kind: Kind  # of the hypotheses
+    target_lang: str  # two letters
+    tokenizer: str = "none"  # one of TOKENIZERS: that of the tokenised text
+    reference: str | None = None  # raw text
+    tokenized_reference: str | None = None  # as the training text was tokenised, without BPE
+    # the tokenised text of both sides is truecased; raw sentences get their capital back
     truecased: bool = False
 
 
