@@ -128,14 +128,13 @@ def flags(architecture: str, prefix: str = "") -> str:
         (
             f"`{flag_name(flag.name)}`",
             _code(value_text(described.settings.get(flag.name, flag.default))),
-            _code(value_text(flag.default)),
-            valid_values(flag),
             effect(flag),
+            valid_values(flag),
         )
         for flag in fields(described.config)
         if flag_name(flag.name).startswith(f"--{prefix}")
     ]
-    return markdown_table(("flag", "here", "default", "values", "what"), rows)
+    return markdown_table(("flag", "here", "what", "values"), rows)
 
 
 def training(architecture: str) -> str:
