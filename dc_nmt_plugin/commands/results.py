@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError, UserError
-from ..files import load_json, write_json
+from ..files import write_json
 from ..runs.finding import Run, scored_runs
 from ..runs.record import RECORD
 from .parser import Parser, add_forms, form_of, print_json
@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
         table = _collect(args)
     if args.out:
         if args.out.is_file():
-            load_json(args.out)  # not over another kind of file
+            type(table).read(args.out)  # not over another kind of file, such as a run's record
         write_json(args.out, asdict(table))
     if args.json:
         print_json(asdict(table))
