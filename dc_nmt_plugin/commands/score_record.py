@@ -53,7 +53,7 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
         raise UsageError(f"--source {args.source}: {lines} lines for {sentences} hypotheses")
     scores = _scores(args, texts)
     if args.detokenized:
-        inputs = [args.file, args.source, args.tokenized_reference, args.reference]
+        inputs = [args.file, args.source, args.tokenized_reference, args.reference, args.out]
         if args.detokenized.resolve() in [Path(path).resolve() for path in inputs if path]:
             raise UsageError(f"--detokenized {args.detokenized}: is a file that is read")
         write_lines(args.detokenized, texts.raw.hypotheses)
