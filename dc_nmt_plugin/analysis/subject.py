@@ -17,7 +17,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from tqdm import tqdm
 
 from .. import registration as registration
-from ..compat.fairseq_flags import GENERATE, parse_flags
+from ..models.fairseq_flags import GENERATE, parse_flags
 from ..errors import UsageError, UserError
 from ..flags import flag_value
 from ..modules.core.recording import Recordable

@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     args, flags = parser().parse_with_flags(argv)
     if flags:  # refused before any work
         from .. import registration  # noqa: F401
-        from ..compat.fairseq_flags import GENERATE, parse_flags
+        from ..models.fairseq_flags import GENERATE, parse_flags
 
         parse_flags(GENERATE, ["data", "--task", "translation_dc_nmt", *flags])
     from ..recipes.plan import RunOptions

@@ -9,7 +9,6 @@ Shapes: B sequences, T positions, C model width, H heads; d_c the width of the c
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -154,9 +153,10 @@ class ContextAwareSelfAttention(SelfAttention):
 
     def _gate(self, own: Tensor, context: Tensor) -> Tensor:
         """Returns λ (B, T, mixed, 1), Eq. (6), of `own`: Q, K or both, and of their context."""
-        dot = partial(torch.einsum, "btmc,mc->btm")
-        logit = dot(own, self.gate_input) + dot(context, self.gate_context)
-        return torch.sigmoid(logit)[..., None]
+        # no einsum, which copies its factors for a product of matrices
+        of_own = (own * self.gate_input).sum(dim=-1, keepdim=True)
+        of_context = (context * self.gate_context).sum(dim=-1, keepdim=True)
+        return torch.sigmoid(of_own + of_context)
 
 
 def context_levels(context: str, layer: int) -> tuple[range, range]:

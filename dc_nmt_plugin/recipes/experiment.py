@@ -87,7 +87,7 @@ class TrainingStep(Step):
             UsageError: fairseq-train does not take these flags
         """
         from .. import registration  # noqa: F401
-        from ..compat.fairseq_flags import TRAIN, parse_flags
+        from ..models.fairseq_flags import TRAIN, parse_flags
 
         words = list(self.command)
         parse_flags(TRAIN, words[words.index(str(self.run.binarised)) :])
