@@ -19,10 +19,11 @@ _FORWARDS = (nn.Linear.forward, SlowLinear.forward)
 
 @contextmanager
 def onednn_layers(parts: Iterable[nn.Module]) -> Iterator[None]:
-    """Lets linear layers multiply by oneDNN: in bfloat16 where that is chosen, else on AMD's CPUs.
+    """Lets linear layers multiply by oneDNN: in bfloat16 where that is chosen, else on AMD's CPUs
+    with AVX-512.
 
-    torch multiplies float32 by MKL, which is slower than oneDNN there. On Intel's processors it is
-    faster (docs/speed.md), and nothing changes. CTranslate2 chooses in the same way.
+    torch multiplies float32 by MKL, which does not use AVX-512 there. Elsewhere MKL is faster
+    (docs/speed.md), and nothing changes.
 
     Args:
         parts: of a model, with all their linear layers
@@ -52,6 +53,7 @@ def _can_multiply(layer: nn.Module) -> bool:
 def _helps_float32() -> bool:
     return (
         processor().startswith("AMD")
+        and torch.backends.cpu.get_cpu_capability() == "AVX512"
         and torch.backends.mkldnn.is_available()
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")
     )

@@ -99,9 +99,12 @@ def test_elsewhere_nothing_changes(products):
     assert not applies(build("transformer_dc").to("meta"))
 
 
-def test_the_processor_decides(monkeypatch):
-    helps = onednn_layers._helps_float32.__wrapped__
-    monkeypatch.setattr(onednn_layers, "processor", lambda: "AMD EPYC 9654, 96 cores")
-    assert helps()
-    monkeypatch.setattr(onednn_layers, "processor", lambda: "Intel(R) Xeon(R), 2 cores")
-    assert not helps()
+@pytest.mark.parametrize(
+    ("name", "instructions", "expected"),
+    [("AMD EPYC 9654", "AVX512", True), ("AMD EPYC 7763", "AVX2", False),
+     ("Intel(R) Xeon(R)", "AVX512", False)],
+)  # fmt: skip
+def test_the_processor_decides(name, instructions, expected, monkeypatch):
+    monkeypatch.setattr(onednn_layers, "processor", lambda: f"{name}, 2 cores")
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: instructions)
+    assert onednn_layers._helps_float32.__wrapped__() == expected
