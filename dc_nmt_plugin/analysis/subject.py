@@ -17,9 +17,9 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from tqdm import tqdm
 
 from .. import registration as registration
-from ..models.fairseq_flags import GENERATE, parse_flags
 from ..errors import UsageError, UserError
 from ..flags import flag_value
+from ..models.fairseq_flags import GENERATE, parse_flags
 from ..modules.core.recording import Recordable
 from .trained_run import TrainedRun
 
