@@ -156,7 +156,7 @@ class ContextAwareSelfAttention(SelfAttention):
         # no einsum, which copies its factors for a product of matrices
         of_own = (own * self.gate_input).sum(dim=-1, keepdim=True)
         of_context = (context * self.gate_context).sum(dim=-1, keepdim=True)
-        return torch.sigmoid(of_own + of_context)
+        return torch.sigmoid(of_own + of_context).type_as(own)
 
 
 def context_levels(context: str, layer: int) -> tuple[range, range]:
