@@ -30,7 +30,7 @@ from typing import Any
 
 from ablation import measure_groups
 from growth import measure_growth
-from programs import compare_programs
+from programs import WARM_UP, compare_programs
 from tabulate import tabulate
 
 
@@ -43,7 +43,12 @@ def parser() -> argparse.ArgumentParser:
     add("data", help="folder made by fairseq-preprocess")
     add("archs", nargs="*", metavar="ARCH", help="architectures; flags may follow, in quotes")
     add("--mode", choices=("train", "decode"), default="train")
-    add("--turns", type=int, default=40, help="of programs, one batch each (default: 40)")
+    add(
+        "--turns",
+        type=int,
+        default=40,
+        help=f"of programs, one batch each; the first {WARM_UP} are left out (default: 40)",
+    )
     add("--max-tokens", type=int, default=2048, help="of a batch (default: 2048)")
     add("--threads", type=int, default=1, help="of the CPU (default: 1)")
     add("--device", choices=("cpu", "cuda"), default="cpu")
@@ -107,8 +112,34 @@ def table(rows: list[dict[str, Any]], options: argparse.Namespace) -> str:
     return tabulate(body, head, tablefmt="github", disable_numparse=True)
 
 
+def check(options: argparse.Namespace) -> None:
+    """Refuses bad options in one sentence, before programs start that would fail one by one.
+
+    Raises:
+        SystemExit: the first thing that is wrong
+    """
+    if not any(Path(options.data).glob("dict.*.txt")):
+        raise SystemExit(f"{options.data}: no folder made by fairseq-preprocess (no dict.*.txt)")
+    if options.ctranslate2 and not (options.mode == "decode" and options.checkpoint):
+        raise SystemExit("--ctranslate2 goes with programs --mode decode --checkpoint FILE")
+    if options.what != "ablation" and not options.archs:
+        raise SystemExit("name at least one architecture; dc-nmt arch-flags lists all")
+    if options.what == "programs" and options.turns <= WARM_UP:
+        raise SystemExit(
+            f"--turns: {options.turns} are too few; the first {WARM_UP} are left out, so give "
+            f"{WARM_UP + 1} or more"
+        )
+    if options.without:
+        from without import PIECES  # loads torch and the whole package
+
+        for piece in options.without:
+            if piece not in PIECES:
+                raise SystemExit(f"--without: no piece {piece!r}; choose from {', '.join(PIECES)}")
+
+
 def main() -> None:
     options = parser().parse_args()
+    check(options)
     logging.disable(logging.WARNING)  # fairseq's
     warnings.simplefilter("ignore")  # Hydra's and torch's, for fairseq
     options.data = os.path.abspath(options.data)
@@ -116,10 +147,6 @@ def main() -> None:
         for title, rows in measure_groups(options):
             print(f"\n{title}\n\n{table(rows, options)}", flush=True)
         return
-    if options.ctranslate2 and not (options.mode == "decode" and options.checkpoint):
-        raise SystemExit("--ctranslate2 goes with programs --mode decode --checkpoint FILE")
-    if not options.archs:
-        raise SystemExit("name at least one architecture; dc-nmt arch-flags lists all")
     if options.what == "growth":
         rows = measure_growth(options.archs, options)
     else:
