@@ -123,11 +123,10 @@ import dc_nmt_plugin.registration
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
-for _ in range(3):  # the memory of the first is not always what the second gets
-    torch.ones(64 * 2**20)
-before = faults()
 torch.ones(64 * 2**20)
+before = faults()
+torch.ones(32 * 2**20)  # fits into the freed memory, also where alignment takes some
 print(faults() - before)
 """
     done = bare.run(code, folder=tmp_path, path=[ROOT], environment=environment).good()
-    assert (int(done.output) < 20) == kept, done.output
+    assert (int(done.output) < 30) == kept, done.output
