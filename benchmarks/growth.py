@@ -14,52 +14,34 @@ from typing import Any
 
 from systems import STOCK, parse, training_words
 
-Step = Callable[[dict[str, Any]], None]
+
+def training_step(words: list[str]) -> tuple[Any, Callable[[dict[str, Any]], None]]:
+    """Returns the task of ``fairseq-train`` with these flags, and what makes one update."""
+    from fairseq import tasks
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+    from fairseq.trainer import Trainer
+
+    cfg = convert_namespace_to_omegaconf(parse(words))
+    cfg.common.tpu = False  # fairseq takes --bf16 for a TPU
+    task = tasks.setup_task(cfg.task)
+    model = task.build_model(cfg.model)
+    trainer = Trainer(cfg, task, model, task.build_criterion(cfg.criterion))
+    model.train()
+
+    def step(batch: dict[str, Any]) -> None:
+        trainer.train_step([batch])
+
+    return task, step
 
 
-class System:
-    """A system as fairseq's programs set it up.
-
-    Args:
-        name: an architecture with flags, or STOCK
-        like: the architecture that has the size of STOCK
-        options: of the command line: data, device, flags
-        flags: further ones of ``fairseq-train``
-    """
-
-    def __init__(self, name: str, like: str, options: Any, flags: tuple[str, ...] = ()) -> None:
-        from fairseq import tasks
-        from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-
-        cpu = ["--cpu"] if options.device == "cpu" else []
-        words = [*training_words(name, like, options.data), *cpu, *options.flags, *flags]
-        self.cfg = convert_namespace_to_omegaconf(parse([*words, "--max-tokens", "4000"]))
-        self.cfg.common.tpu = False  # fairseq takes --bf16 for a TPU
-        self.task = tasks.setup_task(self.cfg.task)
-        self.model = self.task.build_model(self.cfg.model)
-
-    def train(self) -> Step:
-        """Returns a function that makes one update, as ``fairseq-train`` does."""
-        from fairseq.trainer import Trainer
-
-        criterion = self.task.build_criterion(self.cfg.criterion)
-        trainer = Trainer(self.cfg, self.task, self.model, criterion)
-        trainer.model.train()
-
-        def step(batch: dict[str, Any]) -> None:
-            trainer.train_step([batch])
-
-        return step
-
-
-def random_batch(system: System, sentences: int, length: int) -> dict[str, Any]:
+def random_batch(task: Any, sentences: int, length: int) -> dict[str, Any]:
     """Returns a batch of random sentences, all of the same length on both sides."""
     import torch
     from fairseq.data import LanguagePairDataset
 
     generator = torch.Generator().manual_seed(1)
     sides: list[Any] = []
-    for words in (system.task.source_dictionary, system.task.target_dictionary):
+    for words in (task.source_dictionary, task.target_dictionary):
         size = (sentences, length)
         tokens = torch.randint(words.nspecial, len(words), size, generator=generator)
         tokens[:, -1] = words.eos()
@@ -97,10 +79,11 @@ def measure_alone(name: str, like: str, length: int, options: Any) -> tuple[floa
     parse(training_words(name, like, options.data))  # imports what is no part of the model
     before = _memory("VmRSS")
     limit = str(length + 2)
-    positions = ("--max-source-positions", limit, "--max-target-positions", limit)
-    system = System(name, like, options, positions)
-    step = system.train()
-    batch = random_batch(system, max(1, options.max_tokens // options.lengths[-1]), length)
+    words = [*training_words(name, like, options.data), *options.flags, "--max-tokens", "4000"]
+    words += ["--max-source-positions", limit, "--max-target-positions", limit]
+    words += ["--cpu"] if options.device == "cpu" else []
+    task, step = training_step(words)
+    batch = random_batch(task, max(1, options.max_tokens // options.lengths[-1]), length)
     step(copy.deepcopy(batch))
     if options.device == "cuda":
         mebibytes = torch.cuda.max_memory_allocated() / 2**20
