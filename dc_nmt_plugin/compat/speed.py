@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
-from .change import change
+from ..modules.fast import optimizer_step
+from .change import change, replace
 
 # parameters of glibc's malloc.h → values
 _MALLOC = {
@@ -41,3 +44,53 @@ def keep_freed_tensors() -> None:
 )
 def no_cudnn_attention() -> None:
     torch.backends.cuda.enable_cudnn_sdp(False)
+
+
+@replace(
+    {
+        "fairseq.optim.adam:Adam.step": "b3080f943b81",
+        "fairseq.optim.fp16_optimizer:_FP16OptimizerMixin.zero_grad": "edb251e093bf",
+        "fairseq.optim.fp16_optimizer:_FP16OptimizerMixin._sync_fp16_grads_to_fp32": "95dbc4ca8ef7",
+        "fairseq.optim.fp16_optimizer:_FP16OptimizerMixin._sync_fp32_params_to_fp16": (
+            "c3126da113a3"
+        ),
+        "fairseq.utils:clip_grad_norm_": "a92acbeadd95",
+    },
+    reason="fairseq's optimizers start a dozen operations for each parameter: on a GPU, an update "
+    "of a small model waits longer for them than for model and loss; and --clip-norm of a "
+    "training with --cpu moves the norms to a GPU that torch sees",
+    since="fairseq 0.12.2",
+    test="tests/unit/compat/test_optimizer.py",
+)
+def all_parameters_at_once(
+    step: Callable[..., Any],
+    zero: Callable[[Any], None],
+    gradients: Callable[[Any], None],
+    parameters: Callable[[Any], None],
+    clip: Callable[..., Any],
+) -> tuple[Callable[..., Any], ...]:
+    def adam_step(self: Any, closure: Any = None) -> Any:
+        if closure is None and optimizer_step.step_of_adam_on_a_gpu(self):
+            return None
+        return step(self, closure)
+
+    def zero_grad(self: Any) -> None:
+        if not optimizer_step.clear_gradients(self):
+            zero(self)
+
+    def sync_gradients(self: Any) -> None:
+        if not optimizer_step.gradients_to_float32(self):
+            gradients(self)
+
+    def sync_parameters(self: Any) -> None:
+        if not optimizer_step.parameters_from_float32(self):
+            parameters(self)
+
+    def clip_grad_norm_(params: Any, max_norm: float, aggregate_norm_fn: Any = None) -> Any:
+        params = [params] if isinstance(params, torch.Tensor) else list(params)
+        norm = None
+        if aggregate_norm_fn is None and not any(hasattr(each, "expert") for each in params):
+            norm = optimizer_step.clip(params, max_norm)
+        return clip(params, max_norm, aggregate_norm_fn) if norm is None else norm
+
+    return adam_step, zero_grad, sync_gradients, sync_parameters, clip_grad_norm_

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
-from fairseq import utils
 
 from .change import change, replace
 
@@ -56,23 +54,3 @@ def fork_workers() -> None:
     new_default = sys.version_info >= (3, 14) and sys.platform == "linux"
     if new_default and method in (None, "forkserver"):
         multiprocessing.set_start_method("fork", force=True)
-
-
-@replace(
-    {"fairseq.utils:clip_grad_norm_": "a92acbeadd95"},
-    reason="--clip-norm of a training with --cpu moves the norms to a GPU that torch sees",
-    since="fairseq 0.12.2",
-    test="tests/unit/compat/test_gpu_patches.py",
-)
-def clip_on_the_cpu(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def clip_grad_norm_(params: Any, *args: Any, **kwargs: Any) -> Any:
-        params = [params] if isinstance(params, torch.Tensor) else list(params)
-        apex = utils.multi_tensor_l2norm_available
-        # the branch for apex leaves norms where the gradients are, and needs no apex on a CPU
-        utils.multi_tensor_l2norm_available = apex or all(each.is_cpu for each in params)
-        try:
-            return stock(params, *args, **kwargs)
-        finally:
-            utils.multi_tensor_l2norm_available = apex
-
-    return clip_grad_norm_
