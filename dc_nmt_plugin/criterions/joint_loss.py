@@ -19,6 +19,7 @@ from torch import Tensor
 
 from ..modules.core.recording import recording
 from ..modules.diagnostics import NEEDED, Batch, Totals, diagnose
+from ..modules.fast.graphs import shapes_are_fixed
 from ..names import PUBLISHED
 
 
@@ -107,8 +108,7 @@ class JointLossCriterion(FairseqCriterion):
             logging_output["main_loss"] = main.loss.data
         if self._counts_correct(model):
             real = target[:, self.ignore_prefix_size :].ne(self.padding_idx)
-            logging_output["n_correct"] = utils.item(main.correct)
-            logging_output["total"] = utils.item(real.sum())
+            logging_output["n_correct"], logging_output["total"] = main.correct, real.sum()
         logging_output.update(loss=loss.data, nll_loss=main.nll)
         for parts, (total, count) in totals.items():
             name = "_".join(map(str, parts))
@@ -126,7 +126,7 @@ class JointLossCriterion(FairseqCriterion):
             log[f"aux{layer}_loss"] = part.loss.data
             log[f"aux{layer}_nll_loss"] = part.nll
             if self._counts_correct(model):
-                log[f"aux{layer}_n_correct"] = utils.item(part.correct)
+                log[f"aux{layer}_n_correct"] = part.correct
         return total
 
     def decoder_loss(
@@ -136,19 +136,23 @@ class JointLossCriterion(FairseqCriterion):
 
         (1 - ε - ε_i) nll + ε_i Σ_v -log p_v with ε_i = ε / (V - 1); softmax in float32.
         """
-        features = features[:, self.ignore_prefix_size :]
+        features = features[:, self.ignore_prefix_size :].flatten(0, 1)
         words = target[:, self.ignore_prefix_size :].flatten()
-        real = words.ne(self.padding_idx).nonzero().squeeze(1)  # (N)
-        target = words.index_select(0, real)
-        logits = model.decoder.output_layer(features.flatten(0, 1).index_select(0, real))  # (N, V)
+        ignored = None
+        if shapes_are_fixed():
+            target, ignored = words, self.padding_idx
+        else:
+            real = words.ne(self.padding_idx).nonzero().squeeze(1)  # (N)
+            target, features = words.index_select(0, real), features.index_select(0, real)
+        logits = model.decoder.output_layer(features)  # (N, V)
         exact = torch.promote_types(logits.dtype, torch.float32)
         lprobs = torch.log_softmax(logits, dim=-1, dtype=exact)
-        loss, nll = label_smoothed_nll_loss(lprobs, target, self.eps, reduce=reduce)
+        loss, nll = label_smoothed_nll_loss(lprobs, target, self.eps, ignored, reduce)
         if not reduce:  # back to all positions, with 0 at padding
             zeros = loss.new_zeros(len(words))
             loss, nll = (zeros.index_copy(0, real, part)[:, None] for part in (loss, nll))
         if self._counts_correct(model):
-            correct = logits.argmax(dim=1).eq(target).sum()
+            correct = (logits.argmax(dim=1).eq(target) & target.ne(self.padding_idx)).sum()
         else:
             correct = target.new_zeros(())
         return DecoderLoss(loss, nll.detach(), correct)
@@ -185,9 +189,10 @@ class JointLossCriterion(FairseqCriterion):
             metrics.log_derived(
                 f"{prefix}ppl", lambda meters: utils.get_perplexity(meters[f"{prefix}nll_loss"].avg)
             )
-            if total("total"):
-                accuracy = 100.0 * total(f"{prefix}n_correct") / total("total")
-                metrics.log_scalar(f"{prefix}accuracy", accuracy, total("total"), round=3)
+            real = utils.item(total("total"))
+            if real:
+                accuracy = 100.0 * utils.item(total(f"{prefix}n_correct")) / real
+                metrics.log_scalar(f"{prefix}accuracy", accuracy, real, round=3)
 
         sample_size, ntokens = total("sample_size"), total("ntokens")
         log_decoder("")

@@ -4,7 +4,7 @@
 # the same command continues. To train on after it has finished, remove the folder of --keep.
 #
 # usage: examples/europarl_en_fr/gpu.sh [SYSTEM …] [options] [-- flags of fairseq-train]
-#   SYSTEM               architecture; default: eight systems
+#   SYSTEM               architecture; default: seven systems
 #   --minutes N          of training; default 8
 #   --seed N             default 1; given again, every system is trained with each seed
 #   --keep DIR           translations, records and learning curves; default OUT/kept-sSEED
@@ -40,7 +40,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#systems[@]} -gt 0 ] || systems=(transformer_standard transformer transformer_dc transformer_cross_agg transformer_mlmha
+[ ${#systems[@]} -gt 0 ] || systems=(transformer_standard transformer_dc transformer_cross_agg transformer_mlmha
   transformer_mlmha_iter_c_agg transformer_ms_aux_aif transformer_ctxaware)
 [ ${#seeds[@]} -gt 0 ] || seeds=(1)
 runs=() # SYSTEM-sSEED
@@ -128,8 +128,10 @@ progress() {
 }
 
 train() {
+  local graphs=(--cuda-graphs)
+  [ $device = gpu ] && [ "${1%-s*}" != transformer ] || graphs=() # not for fairseq's own
   choose "$1"
-  exec dc-nmt train "${chosen_run[@]}" "${machine[@]}" "${training[@]}" ${flags[@]+"${flags[@]}"}
+  exec dc-nmt train "${chosen_run[@]}" "${machine[@]}" "${training[@]}" ${graphs[@]+"${graphs[@]}"} ${flags[@]+"${flags[@]}"}
 }
 
 # evaluate RUN: the test set, then each further one; every set is kept as soon as it is scored.

@@ -15,6 +15,7 @@ from ...modules.core.masks import SequenceMask
 from ...modules.core.recording import recording
 from ...modules.core.source import Source
 from ...modules.core.state import State
+from ...modules.fast.graphs import shapes_are_fixed
 from ..decoder import Decoder, DecoderOutput
 from .layers import LayerStack, TokenEmbedding
 
@@ -152,7 +153,7 @@ class TransformerDecoder(Decoder):
         return states[-1], {"attn": [attn], "inner_states": states, "auxiliary": auxiliary}
 
     def _mask(self, tokens: Tensor, state: State | None) -> SequenceMask:
-        if state is not None:
+        if state is not None or shapes_are_fixed():
             return SequenceMask.build(None, causal=True)
         is_padding = tokens.eq(self.padding_idx)
         # padding on the right is never seen by a real position: only padding on the left matters

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
 from ...modules.core.source import Source
+from ...modules.fast.graphs import shapes_are_fixed
 from .layers import LayerStack, TokenEmbedding
 
 
@@ -76,7 +77,7 @@ class TransformerEncoder(FairseqEncoder):
             what the decoders attend to, one row a sentence
         """
         is_padding = src_tokens.eq(self.padding_idx)  # (B, M)
-        padding = is_padding if bool(is_padding.any()) else None
+        padding = is_padding if shapes_are_fixed() or bool(is_padding.any()) else None
         mask = SequenceMask.build(padding)
         x = mask.zero_padding(self.embedding.drop(self.embedding(src_tokens)))  # (B, M, C)
         outputs = self.stack(x, Flow(mask, tokens=src_tokens))

@@ -1,0 +1,150 @@
+"""Training steps as CUDA graphs: a GPU gets all operations of a batch at once.
+
+A small model's operations are shorter than the time in which a program starts them. A graph is
+recorded for each shape of batch, so batches are padded to few shapes, and what is computed may not
+depend on the numbers in a batch: :func:`shapes_are_fixed` says so to the model and the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+MULTIPLE = 8  # of sentences and lengths
+WARM_UP = 3  # batches, in which torch's libraries begin
+MOST = 500  # graphs; further shapes run as usual
+
+_fixed = False
+
+
+@contextmanager
+def fixed_shapes() -> Iterator[None]:
+    """Lets model and loss run the same operations for all batches of one shape.
+
+    Sources are then taken to have padding, target sentences to begin with a real token.
+    """
+    global _fixed
+    outer, _fixed = _fixed, True
+    try:
+        yield
+    finally:
+        _fixed = outer
+
+
+def shapes_are_fixed() -> bool:
+    """Returns whether this is inside :func:`fixed_shapes`."""
+    return _fixed
+
+
+class PaddedBatch(NamedTuple):
+    """Holds a batch in a shape that other batches have too, all (B, length) token numbers."""
+
+    source: Tensor
+    previous: Tensor
+    target: Tensor
+
+    @staticmethod
+    def build(
+        source: Tensor, previous: Tensor, target: Tensor, padding_idx: int, *, left: bool
+    ) -> PaddedBatch:
+        """
+        Args:
+            source, previous, target: (B, length), each its own length
+            padding_idx: fills longer sentences; the first sentence fills a larger batch, without
+                target
+            left: whether the source is padded on the left
+        """
+        rows = -len(target) % MULTIPLE
+
+        def longer(tokens: Tensor, before: bool = False) -> Tensor:
+            more = -tokens.size(1) % MULTIPLE
+            return F.pad(tokens, (more, 0) if before else (0, more), value=padding_idx)
+
+        def larger(tokens: Tensor) -> Tensor:
+            return torch.cat([tokens, tokens[:1].expand(rows, -1)]) if rows else tokens
+
+        return PaddedBatch(
+            larger(longer(source, left)),
+            larger(longer(previous)),
+            F.pad(longer(target), (0, 0, 0, rows), value=padding_idx),
+        )
+
+
+class _Recorded(NamedTuple):
+    graph: torch.cuda.CUDAGraph
+    inputs: PaddedBatch
+    output: Tensor
+
+
+class StepGraphs:
+    """Runs forward and backward pass of batches, from the second batch of a shape on as a graph.
+
+    Args:
+        step: computes numbers to log, (N), from a batch, and adds gradients to the parameters
+        parameters: of the model
+    """
+
+    def __init__(self, step: Callable[[PaddedBatch], Tensor], parameters: Sequence[Tensor]) -> None:
+        self._step = step
+        self._parameters = list(parameters)
+        self._trained: list[Tensor] = []  # those that get gradients
+        self._gradients: list[Tensor] = []  # that all graphs add to
+        self._recorded: dict[tuple[torch.Size, ...], _Recorded | None] = {}
+        self._stream = torch.cuda.Stream()
+        self._runs = 0
+
+    def __call__(self, batch: PaddedBatch) -> Tensor:
+        """Returns the numbers (N) of a batch, after adding its gradients."""
+        self._runs += 1
+        shape = tuple(tokens.shape for tokens in batch)
+        recorded = self._recorded.get(shape)
+        if recorded is None and (self._runs <= WARM_UP or shape not in self._recorded):
+            if len(self._recorded) < MOST:
+                self._recorded[shape] = None  # seen once
+            output = self._run(batch)
+            self._trained = [each for each in self._parameters if each.grad is not None]
+            return output
+        self._share_gradients()
+        if recorded is None:
+            recorded = self._recorded[shape] = self._record(batch)
+        torch._foreach_copy_(list(recorded.inputs), list(batch))
+        recorded.graph.replay()
+        return recorded.output.clone()
+
+    def _run(self, batch: PaddedBatch) -> Tensor:
+        with fixed_shapes():
+            return self._step(batch)
+
+    def _record(self, batch: PaddedBatch) -> _Recorded:
+        inputs = PaddedBatch(*(tokens.clone() for tokens in batch))
+        graph = torch.cuda.CUDAGraph()
+        others = [each for each in self._recorded.values() if each is not None]
+        pool = others[0].graph.pool() if others else None
+        self._stream.wait_stream(torch.cuda.current_stream())
+        # as torch.cuda.graph, which also collects all garbage each time
+        with torch.cuda.stream(self._stream):
+            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+            try:
+                output = self._run(inputs)
+            finally:
+                graph.capture_end()
+        torch.cuda.current_stream().wait_stream(self._stream)
+        return _Recorded(graph, inputs, output)
+
+    def _share_gradients(self) -> None:
+        """Makes the parameters' gradients those that the graphs add to."""
+        if not self._gradients:
+            self._gradients = [torch.empty_like(each) for each in self._trained]
+        pairs = list(zip(self._trained, self._gradients, strict=True))
+        new = [own for parameter, own in pairs if parameter.grad is None]
+        if new:
+            torch._foreach_zero_(new)
+        for parameter, own in pairs:
+            if parameter.grad is not None and parameter.grad is not own:
+                own.copy_(parameter.grad)
+            parameter.grad = own

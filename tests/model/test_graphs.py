@@ -1,0 +1,140 @@
+"""What a CUDA graph computes for all batches of one shape is what each batch needs."""
+
+from contextlib import nullcontext
+
+import pytest
+import torch
+from helpers import build, perturb, sample, sentences, task
+from variants import VARIANTS
+
+from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
+from dc_nmt_plugin.modules.fast.graphs import PaddedBatch, StepGraphs, fixed_shapes
+
+GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+NO_DROPOUT = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.0)
+
+
+def in_fixed_shape(batch):
+    net_input = batch["net_input"]
+    tokens = net_input["src_tokens"], net_input["prev_output_tokens"], batch["target"]
+    return PaddedBatch.build(*tokens, 1, left=True)
+
+
+def as_sample(batch):
+    """Returns a padded batch as fairseq's."""
+    net_input = {
+        "src_tokens": batch.source,
+        "src_lengths": None,
+        "prev_output_tokens": batch.previous,
+    }
+    return {"net_input": net_input, "target": batch.target, "ntokens": 0}
+
+
+def padded(batch):
+    return as_sample(in_fixed_shape(batch))
+
+
+def loss_and_gradients(model, batch, keep=False):
+    if not keep:
+        model.zero_grad()
+    loss, _, log = JointLossCriterion(task(), False, 0.1, report_accuracy=True)(model, batch)
+    loss.backward()
+    return log, {name: each.grad for name, each in model.named_parameters()}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_loss_and_gradients_of_a_padded_batch_are_the_same(name):
+    arch, given = VARIANTS[name]
+    model = perturb(build(arch, **{**given, **NO_DROPOUT})).double().train()
+    batch = sample(sentences([7, 3, 5]), sentences([4, 6, 2], seed=5))
+    expected, gradients = loss_and_gradients(model, batch)
+    with fixed_shapes():
+        found, others = loss_and_gradients(model, padded(batch))
+    numbers = {key for key, value in found.items() if torch.is_tensor(value)}
+    assert {"loss", "nll_loss", "n_correct"} <= numbers
+    for key in numbers:
+        torch.testing.assert_close(found[key], expected[key], msg=key)
+    for key, gradient in gradients.items():
+        torch.testing.assert_close(others[key], gradient, rtol=1e-7, atol=1e-10, msg=key)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_no_operation_waits_for_the_numbers_of_a_batch(name, monkeypatch):
+    """A graph cannot record it; on the meta device there are no numbers."""
+    monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # knows no such device
+    arch, given = VARIANTS[name]
+    batch = padded(sample(sentences([7, 3, 5]), sentences([4, 6, 2], seed=5)))
+    batch["net_input"] = {
+        key: value if value is None else value.to("meta")
+        for key, value in batch["net_input"].items()
+    }
+    batch["target"] = batch["target"].to("meta")
+    with fixed_shapes():
+        loss_and_gradients(build(arch, **given).train().to("meta"), batch)
+
+
+def test_shapes_are_multiples_of_eight():
+    batch = sample(sentences([9, 3, 5]), sentences([8, 6, 2], seed=5))
+    tokens = batch["net_input"]["src_tokens"], batch["net_input"]["prev_output_tokens"]
+    source, previous, target = PaddedBatch.build(*tokens, batch["target"], 1, left=True)
+    assert source.shape == (8, 16) and previous.shape == target.shape == (8, 8)
+    assert (source[:3, :7] == 1).all() and (source[3:] == source[0]).all()
+    assert (target[3:] == 1).all() and (previous[3:] == previous[0]).all()
+    assert torch.equal(target[:3], batch["target"])
+
+
+def graphs_of(model):
+    """Steps of a model on the GPU, which log its loss."""
+
+    def step(batch):
+        log, _ = loss_and_gradients(model, as_sample(batch), keep=True)
+        return log["loss"][None]
+
+    return StepGraphs(step, list(model.parameters()))
+
+
+def batch_on_gpu(number, short=False):
+    lengths = ([4, 3, 5], [4, 6, 2]) if short else ([17, 3, 5], [14, 6, 2])
+    rows = [sentences(each, seed=3 + number) for each in lengths]
+    return PaddedBatch(*(tokens.cuda() for tokens in in_fixed_shape(sample(*rows))))
+
+
+@GPU
+@pytest.mark.parametrize("name", VARIANTS)
+def test_replayed_steps_are_those_of_the_model(name):
+    arch, given = VARIANTS[name]
+    if given.get("xagg_checkpoint"):
+        pytest.skip("refused")
+    model = perturb(build(arch, **{**given, **NO_DROPOUT})).cuda().train()
+    graphs = graphs_of(model)
+    for number in range(10):
+        batch = batch_on_gpu(number, short=number % 2)
+        with fixed_shapes():
+            expected, gradients = loss_and_gradients(model, as_sample(batch))
+        gradients = {key: value.clone() for key, value in gradients.items() if value is not None}
+        model.zero_grad()
+        times = 1 + number % 3  # gradients of several batches add up
+        for _ in range(times):
+            (loss,) = graphs(batch)
+        torch.testing.assert_close(loss, expected["loss"], rtol=1e-4, atol=1e-4)
+        for key, gradient in gradients.items():
+            found = dict(model.named_parameters())[key].grad
+            torch.testing.assert_close(found, times * gradient, rtol=1e-3, atol=1e-4, msg=key)
+        with torch.no_grad():  # as an optimizer's step
+            for parameter in model.parameters():
+                parameter.mul_(0.99)
+    assert sum(each is not None for each in graphs._recorded.values()) == 2
+
+
+@GPU
+def test_dropout_of_a_graph_is_new_each_time_and_follows_the_seed():
+    model = build("transformer_standard", dropout=0.5).cuda().train()
+    graphs = graphs_of(model)
+    batch = batch_on_gpu(1)
+    losses = []
+    for seed in [1, 2, 3, 4, 5, 6, 5, None, None, 5]:
+        if seed is not None:
+            torch.manual_seed(seed)
+        losses.append(graphs(batch).item())
+    assert losses[4] == losses[6] == losses[9]
+    assert len(set(losses)) == len(losses) - 2
