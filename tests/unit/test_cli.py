@@ -19,10 +19,7 @@ from dc_nmt_plugin.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCTOR = "dc_nmt_plugin.commands.doctor.main"
-HEAVY = (
-    *("torch", "fairseq", "omegaconf", "hydra", "scipy", "sklearn", "matplotlib", "sacrebleu"),
-    "compare_mt",
-)
+HEAVY = ("torch", "fairseq", "omegaconf", "hydra", "scipy", "sklearn", "matplotlib", "sacrebleu")
 
 
 def test_help_lists_every_command(capsys):
