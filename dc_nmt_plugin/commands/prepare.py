@@ -19,7 +19,6 @@ def parser() -> Parser:
         prog="dc-nmt prepare",
         description="Prepares the text of a published task: downloads, verifies, tokenises, "
         "splits, segments by BPE and binarises it. Finished steps are skipped the next time.",
-        epilog="DC_NMT_MIRROR=URL is tried before the URLs of a file, as URL/NAME.",
     )
     parser.add_argument(
         "task", metavar="TASK",

@@ -13,7 +13,6 @@ from ..files import read_yaml
 from ..text import TextSettings
 
 SPLITS = ("train", "valid", "test")
-CHECKOUT = Path(__file__).parents[2]
 TASKS = Path(__file__).with_name("tasks")
 OWN = "recipe.yaml"  # in a folder that dc-nmt new made
 
@@ -143,7 +142,6 @@ class Task:
     licence: str = ""
     # why the published training text cannot be had, so that dc-nmt prepare needs --any-counts
     lacks: str = ""
-    nearby: list[str] = field(default_factory=list)  # folders beside the checkout with files
     files: dict[str, SourceFile] = field(default_factory=dict)
     parts: dict[str, Part] = field(default_factory=dict)
     splits: Splits = field(default_factory=Splits)
@@ -215,11 +213,6 @@ class Recipe:
     def problem(self, key: str, sentence: str) -> UserError:
         """Returns an error about the value of a key."""
         return UserError(f"{self.path}: {key}: {sentence}")
-
-    def nearby(self) -> list[Path]:
-        """Returns folders beside the checkout that may have the files."""
-        folders = [CHECKOUT / name for name in self.task.nearby]
-        return [folder for folder in folders if folder.is_dir()]
 
     def local(self, file: SourceFile) -> Path | None:
         """Returns the path of a file on this machine, from the recipe."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import http.client
 import lzma
-import os
 import shutil
 import tarfile
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO
@@ -18,20 +17,17 @@ from typing import IO
 from tqdm import tqdm
 
 from ..errors import UserError
-from ..files import check_space, digest, replacing, sha256, write_text
+from ..files import check_space, digest, replacing
 from .recipe import Recipe, SourceFile
 
 Say = Callable[[str], None]
 DOWNLOADS = Path("runs/downloads")
-BLOCK = 1 << 18
 TIMEOUT = 60  # seconds without a byte
 MAGIC = {".tgz": b"\x1f\x8b", ".gz": b"\x1f\x8b", ".zip": b"PK"}
 
 
 class Sources:
     """Manages the files of a recipe on this machine.
-
-    ``DC_NMT_MIRROR`` names a URL (without the name of the file) that is tried first.
 
     Args:
         recipe: whose files
@@ -42,7 +38,7 @@ class Sources:
 
     def __init__(self, recipe: Recipe, raw: Path | None, downloads: Path, say: Say = print) -> None:
         self.recipe, self.raw, self.downloads, self.say = recipe, raw, downloads, say
-        self.folders = [folder for folder in (raw, *recipe.nearby(), downloads) if folder]
+        self.folders = [folder for folder in (raw, downloads) if folder]
         self._verified: dict[str, Path] = {}
 
     def path(self, name: str) -> Path:
@@ -51,9 +47,8 @@ class Sources:
         Raises:
             UserError: the file is missing, or is not the expected file
         """
-        if name in self._verified:
-            return self._verified[name]
-        self._verified[name] = self._get(self.recipe.task.files[name])
+        if name not in self._verified:
+            self._verified[name] = self._get(self.recipe.task.files[name])
         return self._verified[name]
 
     def available(self, name: str) -> bool:
@@ -77,10 +72,9 @@ class Sources:
                 f"{self.recipe.local(file)}: is not there any more; {self.recipe.path} has it as "
                 f"files.{file.name}.path"
             )
-        if path is None and file.inside:
-            path = self._unpack(file, *file.inside)
         if path is None:
-            return self._fetch(file)  # verified before it gets its name
+            unpacked = self._unpack(file, *file.inside) if file.inside else None
+            return unpacked or self._fetch(file)
         self._verify(file, path)
         return path
 
@@ -89,8 +83,7 @@ class Sources:
         path = self.downloads / file.name
         try:
             extract(self.path(archive), member, path)
-            if file.checksum:
-                self._verify(file, path)
+            self._verify(file, path)
         except UserError as error:
             path.unlink(missing_ok=True)  # another version than the published one
             if not file.urls:
@@ -100,7 +93,7 @@ class Sources:
         return path
 
     def _verify(self, file: SourceFile, path: Path) -> None:
-        """Compares with the published checksum, else with that of the first download.
+        """Compares with the published checksum, if there is one.
 
         Raises:
             UserError: another checksum, or content that does not fit the file's name
@@ -110,15 +103,9 @@ class Sources:
             head = stream.read(4)
         if start and not head.startswith(start):  # such as a web page about an error
             raise UserError(f"{path}: is not the file but something else (it begins with {head!r})")
-        record = self.downloads / f"{file.name}.sha256"
-        if file.checksum:
-            kind, expected = file.checksum
-            origin = f"the published one{f' ({file.listed})' if file.listed else ''}"
-        else:
-            if not record.is_file():
-                write_text(record, f"{sha256(path)}  {file.name}\n")
-            kind, expected = "sha256", record.read_text("utf-8").split()[0]
-            origin = f"that of the first time, in {record} (remove that if this is the right file)"
+        if file.checksum is None:
+            return
+        kind, expected = file.checksum
         actual = digest(kind, path)
         if actual == expected:
             return
@@ -128,17 +115,16 @@ class Sources:
                 f"another with dc-nmt new, or correct {self.recipe.path}, files.{file.name}: the "
                 "text is then prepared anew, and runs need new names"
             )
+        publisher = f" ({file.listed})" if file.listed else ""
         raise UserError(
-            f"{path}: its {kind} is {actual}, and {expected} is {origin}: it is damaged or "
-            "another version; remove it, and the next run fetches it again"
+            f"{path}: its {kind} is {actual}, and {expected} is the published one{publisher}: it "
+            "is damaged or another version; remove it, and the next run fetches it again"
         )
 
     def _fetch(self, file: SourceFile) -> Path:
         target = self.downloads / file.name
-        mirror = os.environ.get("DC_NMT_MIRROR")
-        mirrors = [f"{mirror.rstrip('/')}/{file.name}"] if mirror else []
         reasons = []
-        for url in (*mirrors, *file.urls):
+        for url in file.urls:
             try:
                 # the file gets its name when it is verified, whoever else fetches it too
                 with replacing(target) as part:
@@ -168,13 +154,9 @@ def _download(url: str, to: Path, say: Say) -> None:
     with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
         total = int(answer.headers.get("Content-Length") or 0)
         say(f"  {url}" + (f" ({total / 1e6:,.1f} MB)" if total else ""))
-        with (
-            open(to, "wb") as out,
-            tqdm(total=total or None, unit="B", unit_scale=True, disable=None) as progress,
-        ):
-            while block := answer.read(BLOCK):
-                out.write(block)
-                progress.update(len(block))
+        shown = tqdm.wrapattr(answer, "read", total=total or None, disable=None)
+        with open(to, "wb") as out, shown as content:
+            shutil.copyfileobj(content, out)
     size = to.stat().st_size
     if size < total:
         raise OSError(f"the connection ended after {size} of {total} bytes")
@@ -198,26 +180,11 @@ def extract(archive: Path, member: str, target: Path) -> None:
     names: list[str] = []
     try:
         with replacing(target) as temporary, open(temporary, "wb") as out:
-            if archive.suffix == ".zip":
-                with zipfile.ZipFile(archive) as zipped:
-                    names = zipped.namelist()
-                    for name in names:
-                        if _is(name, member):
-                            with zipped.open(name) as stream:
-                                shutil.copyfileobj(stream, out)
-                            return
-            else:
-                # read up to the member, because listing an archive of gigabytes is slow
-                with tarfile.open(archive) as tar:
-                    for entry in tar:
-                        content: IO[bytes] | None = None
-                        # links and devices of a stranger's archive are never followed
-                        names.append(entry.name + ("" if entry.isfile() else " (no file)"))
-                        if entry.isfile() and _is(entry.name, member):
-                            content = tar.extractfile(entry)
-                        if content is not None:
-                            shutil.copyfileobj(content, out)
-                            return
+            for name, content in _files_in(archive):
+                names.append(name)
+                if fnmatchcase(name.removeprefix("./"), member):
+                    shutil.copyfileobj(content, out)
+                    return
             some = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
             raise UserError(f"{archive}: has no {member}; it has {some or 'nothing'}")
     except _DAMAGE as error:
@@ -227,5 +194,18 @@ def extract(archive: Path, member: str, target: Path) -> None:
         ) from error
 
 
-def _is(name: str, member: str) -> bool:
-    return not name.endswith("/") and fnmatchcase(name.removeprefix("./"), member)
+def _files_in(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yields name and content of each file, entry by entry: an archive may have gigabytes."""
+    if archive.suffix == ".zip":
+        with zipfile.ZipFile(archive) as zipped:
+            for name in zipped.namelist():
+                if not name.endswith("/"):
+                    with zipped.open(name) as content:
+                        yield name, content
+    else:
+        with tarfile.open(archive) as tar:
+            for entry in tar:
+                # links and devices of a stranger's archive are never followed
+                file = tar.extractfile(entry) if entry.isfile() else None
+                if file is not None:
+                    yield entry.name, file

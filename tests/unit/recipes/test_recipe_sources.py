@@ -56,9 +56,8 @@ def server():
 
 
 @pytest.fixture
-def sources(tmp_path, server, monkeypatch):
+def sources(tmp_path, server):
     """A function: homes (the parts of addresses) and a checksum → Sources of one file, x.tgz."""
-    monkeypatch.delenv("DC_NMT_MIRROR", raising=False)
 
     def make(*homes: str, checksum: str = "", raw: Path | None = None,
              more: str = "", others: str = "") -> Sources:  # fmt: skip
@@ -114,23 +113,12 @@ def test_another_checksum_is_refused_and_the_next_home_tried(sources, server, tm
     assert server.asked[1:] == [f"/{h}/x.tgz" for h in ("gone", "page", "good")]
 
 
-def test_without_a_checksum_the_first_download_s_is_kept(sources, tmp_path):
-    path = sources("good").path("x.tgz")
-    assert (tmp_path / "downloads/x.tgz.sha256").read_text() == f"{SHA256}  x.tgz\n"
-    path.write_bytes(DATA[:-1])
-    with pytest.raises(UserError, match=f"{SHA256} is that of the first time.*fetches it again"):
-        sources("good").path("x.tgz")
-    path.unlink()
-    assert sources("good").path("x.tgz").read_bytes() == DATA
-
-
-def test_a_wrong_file_is_told_before_its_checksum_is_kept(sources, tmp_path):
+def test_a_wrong_file_without_a_checksum_is_refused(sources, tmp_path):
     raw = tmp_path / "raw"
     raw.mkdir()
     (raw / "x.tgz").write_bytes(b"<!DOCTYPE html><p>quota</p>")
     with pytest.raises(UserError, match=r"x\.tgz: is not the file but something else"):
         sources("gone", raw=raw).path("x.tgz")
-    assert not list(tmp_path.rglob("x.tgz.sha256"))
     (raw / "x.tgz").write_bytes(DATA)
     assert sources("gone", raw=raw).path("x.tgz") == raw / "x.tgz"
 
