@@ -37,6 +37,7 @@ class Group(NamedTuple):
 GROUPS = (
     Group("train", "--bf16", ALL, (), 30),
     Group("decode", "--fp16", ALL, (), 30),
+    Group("train", "--bf16", ("standard",), ("optimizer",), 15),
     Group("train", "--bf16", ("standard",), (), 15, size=""),
     Group("decode", "--fp16", ("standard",), ("beam_search",), 15, size=""),
     Group("decode", "--fp16", ("standard", "mlmha_m_00"), ("beam_search", "joint_attention"), 15),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch.nn.functional as F
 from torch import Tensor
 
-from dc_nmt_plugin.modules.fast import dropout
+from dc_nmt_plugin.modules.fast import dropout, optimizer_step
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
 from dc_nmt_plugin.tasks.fast import beam_search, onednn_layers
 
@@ -43,6 +43,16 @@ PIECES: dict[str, Callable[[], list[Swap]]] = {
     "dropout": lambda: [
         *everywhere(dropout.dropout, F.dropout),
         *everywhere(dropout.add_dropped, plain_add),
+    ],
+    "optimizer": lambda: [
+        Swap(optimizer_step, name, lambda *_: None)  # leaves the work to fairseq
+        for name in (
+            "step_of_adam_on_a_gpu",
+            "clear_gradients",
+            "gradients_to_float32",
+            "parameters_from_float32",
+            "clip",
+        )
     ],
     # of both
     "onednn": lambda: everywhere(onednn_layers.onednn_layers, lambda parts: nullcontext()),

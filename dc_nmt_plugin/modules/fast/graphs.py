@@ -17,7 +17,7 @@ from torch import Tensor
 
 MULTIPLE = 8  # of sentences and lengths
 WARM_UP = 3  # batches, in which torch's libraries begin
-MOST = 500  # graphs; further shapes run as usual
+FREE = 0.25  # of the GPU's memory; with less, further shapes run as usual
 
 _fixed = False
 
@@ -103,11 +103,11 @@ class StepGraphs:
         self._runs += 1
         shape = tuple(tokens.shape for tokens in batch)
         recorded = self._recorded.get(shape)
-        if recorded is None and (self._runs <= WARM_UP or shape not in self._recorded):
-            if len(self._recorded) < MOST:
-                self._recorded[shape] = None  # seen once
+        if recorded is None and not self._may_record(shape):
+            self._recorded[shape] = None  # seen
             output = self._run(batch)
-            self._trained = [each for each in self._parameters if each.grad is not None]
+            if not self._gradients:
+                self._trained = [each for each in self._parameters if each.grad is not None]
             return output
         self._share_gradients()
         if recorded is None:
@@ -115,6 +115,13 @@ class StepGraphs:
         torch._foreach_copy_(list(recorded.inputs), list(batch))
         recorded.graph.replay()
         return recorded.output.clone()
+
+    def _may_record(self, shape: tuple[torch.Size, ...]) -> bool:
+        """Returns whether it is worth a graph, and the GPU has room: an operation takes 64 KB."""
+        if self._runs <= WARM_UP or shape not in self._recorded:
+            return False
+        free, total = torch.cuda.mem_get_info()
+        return free > FREE * total
 
     def _run(self, batch: PaddedBatch) -> Tensor:
         with fixed_shapes():
