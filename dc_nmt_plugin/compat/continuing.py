@@ -11,7 +11,6 @@ import math
 import os
 import re
 import shutil
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -160,10 +159,7 @@ def _restore_last(folder: str, suffix: str) -> None:
         return
     # checkpoint3, checkpoint_3_400, checkpoint_best, checkpoint.best_loss_2.10
     name = r"checkpoint(?:\d+|_\d+_\d+|_best|\.best_\w+_[\d.]+)" + re.escape(f"{suffix}.pt")
-    saved = []
-    for path in Path(folder).glob("*.pt"):
-        if re.fullmatch(name, path.name) and zipfile.is_zipfile(path):  # a part of one is none
-            saved.append(path)
+    saved = [path for path in Path(folder).glob("*.pt") if re.fullmatch(name, path.name)]
     if saved:
         newest = max(saved, key=lambda path: path.stat().st_mtime)
         logger.info(f"{last} is missing: continuing from {newest.name}")

@@ -6,9 +6,8 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
-
-import numpy as np
 
 from ..files import check_space, no_space
 from .change import replace
@@ -56,19 +55,6 @@ def leave_no_half_translation(stock: Callable[..., Any]) -> Callable[..., Any]:
     return main
 
 
-_left_out: list[int] = []  # sentences of the subset that was filtered last
-
-
-class _NoScore:
-    """Replaces fairseq's scorer when sentences were skipped."""
-
-    def add_string(self, *_: Any) -> None:
-        pass
-
-    def result_string(self, *_: Any) -> str:
-        return f"no score, because {len(_left_out):,} sentences were left out"
-
-
 @replace(
     {
         "fairseq.tasks.fairseq_task:FairseqTask.filter_indices_by_size": "05cc8f2d2a4f",
@@ -82,22 +68,19 @@ class _NoScore:
 def no_score_of_a_part(
     select: Callable[..., Any], build: Callable[..., Any]
 ) -> tuple[Callable[..., Any], ...]:
+    left_out = 0  # sentences of the subset that was filtered last
+
     def filter_indices_by_size(self: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal left_out
         kept = select(self, indices, *args, **kwargs)
-        # also runs in every training epoch: sets of millions of numbers would be slow
-        _left_out[:] = np.setdiff1d(indices, kept).tolist() if len(kept) < len(indices) else []
+        left_out = len(indices) - len(kept)
         return kept
 
     def build_scorer(*args: Any, **kwargs: Any) -> Any:
-        if not _left_out:
+        if not left_out:
             return build(*args, **kwargs)
-        some = ", ".join(map(str, _left_out[:8])) + (", …" if len(_left_out) > 8 else "")
-        print(
-            f"warning: {len(_left_out):,} sentences are longer than the model's positions and are "
-            f"NOT translated, numbers {some} (from 0): there is no score of this subset.",
-            file=sys.stderr,
-        )
-        return _NoScore()
+        result = f"no score, because {left_out:,} sentences were left out"
+        return SimpleNamespace(add_string=lambda *_: None, result_string=lambda *_: result)
 
     return filter_indices_by_size, build_scorer
 

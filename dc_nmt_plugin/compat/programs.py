@@ -10,7 +10,6 @@ from typing import Any
 
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.dataclass.configs import GenerationConfig
-from fairseq.logging import progress_bar
 from fairseq.models import ARCH_MODEL_REGISTRY
 
 from ..checkpoints.loading import architecture_of
@@ -78,12 +77,14 @@ def contradictions(cfg: Any) -> list[str]:
             f"--best-checkpoint-metric {metric}: is better when it is higher; give "
             "--maximize-best-checkpoint-metric too."
         )
-    problems += _of_schedule(cfg.lr_scheduler, cfg.optimization.max_update)
-    # fairseq warns when the training has begun, and goes on without
-    if cfg.common.wandb_project and progress_bar.wandb is None:
-        problems.append("--wandb-project: needs a package: pip install wandb.")
-    if cfg.common.tensorboard_logdir and progress_bar.SummaryWriter is None:
-        problems.append("--tensorboard-logdir: needs a package: pip install tensorboard.")
+    schedule, updates = cfg.lr_scheduler, cfg.optimization.max_update
+    if schedule and schedule._name == "polynomial_decay" and not schedule.end_learning_rate:
+        end = schedule.total_num_update
+        if 0 < end < updates:
+            problems.append(
+                f"--total-num-update: {end:g} is below --max-update {updates}; the rate would be 0 "
+                "from then on."
+            )
     eval_bleu = getattr(cfg.task, "eval_bleu", None)  # not of every task
     if metric.startswith("bleu") and eval_bleu is False:
         problems.append(f"--best-checkpoint-metric {metric}: needs --eval-bleu.")
@@ -123,24 +124,3 @@ def _of_model(settings: Any) -> list[str]:
         for each in settings
         if each not in known
     ]
-
-
-def _of_schedule(schedule: Any, updates: int) -> list[str]:
-    """Returns what is wrong with a schedule of the learning rate over so many updates."""
-    name = getattr(schedule, "_name", None)
-    warmup = getattr(schedule, "warmup_updates", 0)
-    if name == "inverse_sqrt" and warmup < 1:
-        return [f"--warmup-updates: {warmup} is not allowed with {name}; give at least 1."]
-    end = updates
-    if name == "polynomial_decay":
-        end = schedule.total_num_update
-        if 0 < end < updates and not schedule.end_learning_rate:
-            return [
-                f"--total-num-update: {end:g} is below --max-update {updates}; the rate would be 0 "
-                "from then on."
-            ]
-    elif name != "cosine" or schedule.lr_period_updates > 0:
-        return []
-    if 0 < end <= warmup:
-        return [f"--warmup-updates: {warmup} leaves nothing of {end:g} updates after the warm-up."]
-    return []

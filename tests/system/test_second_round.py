@@ -20,18 +20,14 @@ ARCH = "transformer_dc"
 REFUSED = {
     "--maximize-best-checkpoint-metric": ["--maximize-best-checkpoint-metric", "lower"],
     "--best-checkpoint-metric accuracy": ["--best-checkpoint-metric", "higher"],
-    "--lr-scheduler inverse_sqrt --warmup-updates 0": ["--warmup-updates: 0", "at least 1"],
     "--lr-scheduler polynomial_decay --total-num-update 3 --max-update 6": ["--total-num-update"],
-    "--lr-scheduler cosine --warmup-updates 6 --max-update 6": ["--warmup-updates: 6"],
     '--eval-bleu --eval-bleu-args {"beam":1,"max_len_bb":9}': ["'max_len_b'", "--eval-bleu-args"],
     "--best-checkpoint-metric bleu --maximize-best-checkpoint-metric": ["needs --eval-bleu"],
     "--arch transformer_tiny": [f"--criterion {ARCH}", "transformer_tiny needs", "label_smoothed"],
-    "--wandb-project P": ["--wandb-project", "pip install wandb"],
 }
 
 
-def test_contradictions_are_refused_before_training(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairseq.logging.progress_bar.wandb", None)
+def test_contradictions_are_refused_before_training(corpus, tmp_path):
     first, *_ = REFUSED
     result = train(corpus, tmp_path / "save", ARCH, first)
     assert_explained(result, *REFUSED[first])
@@ -79,7 +75,6 @@ def test_the_best_are_kept_and_a_lost_last_one_is_no_loss(corpus, tmp_path):
     one.mkdir()
     first = (save / "checkpoint1.pt").read_bytes()
     (one / "checkpoint1.pt").write_bytes(first)
-    (one / "checkpoint2.pt").write_bytes(first[:100])
     again = train(corpus, one, ARCH, *flags, "--max-epoch", 2).good()
     assert "continuing from checkpoint1.pt" in again.output
     assert again.logged("valid_loss") == losses[1:2]
@@ -107,7 +102,6 @@ def test_flags_of_decoding_do_what_they_say(corpus, lively, tmp_path):
     assert repeats(generate(*forced, "--no-repeat-ngram-size", 2)) == 0
     sampled = [*forced, "--sampling", "--no-repeat-ngram-size", 2]
     assert repeats(generate(*sampled)) == 0
-    assert_explained(generate(*forced, "--sampling", "--temperature", 0.001), "--temperature")
     assert_explained(generate("--num-shards", 2), "--num-shards")
     other = generate("--source-lang", TARGET, "--target-lang", SOURCE)
     assert_explained(other, checkpoint, f"from {SOURCE} to {TARGET}")

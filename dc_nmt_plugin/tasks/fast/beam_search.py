@@ -66,18 +66,7 @@ class BeamSearchGenerator(SequenceGenerator):
         with onednn_layers(getattr(model, "decoder", model) for model in self.model.models):
             if prefix_tokens is None and constraints is None and self._is_plain(net_input):
                 return self._beam_search(net_input, bos_token)
-            try:
-                finalized: Hypotheses = super()._generate(
-                    sample, prefix_tokens, constraints, bos_token
-                )
-            except RuntimeError as error:
-                if "multinomial" not in str(error):
-                    raise
-                raise UserError(
-                    f"--temperature: {self.temperature} is too low for --sampling: words that may "
-                    "follow get probability 0. Give a higher one, or leave out --sampling: --beam "
-                    "1 alone takes the most probable words."
-                ) from error
+            finalized: Hypotheses = super()._generate(sample, prefix_tokens, constraints, bos_token)
         return finalized
 
     def _is_plain(self, net_input: dict[str, Any]) -> bool:
