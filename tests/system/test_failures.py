@@ -19,6 +19,7 @@ FLAGS = {
         *("--xagg-iterations", "--encoder-self-attention cross_aggregation"),
     ],
     "--no-aux-fusion": ["--no-aux-fusion", "not for training"],
+    "--cuda-graphs": ["--cuda-graphs", "needs one GPU"],
 }
 
 

@@ -55,3 +55,16 @@ def test_every_kind_in_every_precision(kind, precision, corpus, tmp_path):
     words = [*on_gpu(words), "--gen-subset", "test1", *half, *USER_DIR]
     found = real("fairseq-generate", *words, folder=tmp_path).good().hypotheses()
     assert len(found) == 5 and all(score < 0 for score, _ in found.values())
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_graphs_train_as_well(kind, corpus, tmp_path):
+    """The losses are the same, though batches are padded."""
+    losses = []
+    for flags in ([], ["--cuda-graphs"]):
+        save = tmp_path / str(flags)
+        plain = ["--bf16", "--dropout", 0, "--max-update", 20, "--log-interval", 5, *flags]
+        words = [*on_gpu(training(corpus, save, *family(kind), *plain)), *USER_DIR]
+        losses.append(real("fairseq-train", *words, folder=tmp_path).good().logged("loss"))
+    assert losses[1] == pytest.approx(losses[0], rel=0.02)
+    assert losses[1][-1] < losses[1][0]
