@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, check_choices
 
 MAIN = "main"
 
@@ -18,10 +18,7 @@ def decoder_layer(model: Any, name: str, flag: str) -> int | None:
     """
     auxiliary = getattr(model.decoder, "auxiliary", ())
     layers = {MAIN: None, **{f"aux:{layer}": int(layer) for layer in auxiliary}}
-    if name not in layers:
-        raise ConfigError(
-            f"{flag}: {name!r} is not one of {', '.join(layers)} (the decoders of this model)."
-        )
+    check_choices(flag, [name], layers, error=ConfigError)
     return layers[name]
 
 

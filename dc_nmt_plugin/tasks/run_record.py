@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairseq.data.data_utils import infer_language_pair
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.logging import metrics
 from fairseq.tasks.translation import TranslationTask
@@ -152,7 +151,7 @@ def record_translation(trainer: Any) -> None:
     back-translation from several ones, has no record.
     """
     saves = trainer.is_data_parallel_master and not trainer.cfg.checkpoint.no_save
-    if saves and isinstance(trainer.task, TranslationTask) and all(_languages(trainer.cfg)):
+    if saves and isinstance(trainer.task, TranslationTask) and all(_languages(trainer)):
         RunRecord(trainer)
 
 
@@ -173,8 +172,8 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     if getattr(trainer, "bfloat16_flag", None):  # which the settings have no more
         settings[trainer.bfloat16_flag] = True
     name = before.name if before else folder.resolve().name
-    data = _data(cfg)
-    source, target = _languages(cfg)
+    data = Path(str(cfg.task.data).split(os.pathsep)[0])
+    source, target = _languages(trainer)
     world = cfg.distributed_training.distributed_world_size
     versions = {package: version_of(package) for package in ("dc_nmt_plugin", "torch", *FAIRSEQS)}
     tokens = None
@@ -205,15 +204,10 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     )
 
 
-def _data(cfg: Any) -> Path:
-    return Path(str(cfg.task.data).split(os.pathsep)[0])
-
-
-def _languages(cfg: Any) -> tuple[Any, Any]:
-    """Returns the languages of the flags, or of the data folder; both None if unknown."""
-    source = getattr(cfg.task, "source_lang", None)
-    target = getattr(cfg.task, "target_lang", None)
-    return (source, target) if source and target else infer_language_pair(str(_data(cfg)))
+def _languages(trainer: Any) -> tuple[Any, Any]:
+    # the task's own settings: fairseq finds languages that no flag names in the data folder
+    cfg = trainer.task.cfg
+    return getattr(cfg, "source_lang", None), getattr(cfg, "target_lang", None)
 
 
 def _settings(cfg: Any) -> Flags:

@@ -18,8 +18,6 @@ from .decoder_bleu import bleu_statistics, log_bleu, validation_bleu
 from .decoding import MAIN, WuLengthPenalty, apply_decoding_flags, decoder_layer
 from .fast.beam_search import BeamSearchGenerator, RepeatBlocker
 
-LENGTH_PENALTIES = ("fairseq", "wu")
-
 
 def _flag(default: Any, about: str) -> Any:
     return field(default=default, metadata={"help": about})
@@ -95,7 +93,7 @@ class JointTranslationTask(FairseqTranslationTask):
             UserError: an unknown ``--length-penalty``, decoding flags in training, or a flag that
                 names a missing part, such as a decoder in ``--eval-bleu-decoders``
         """
-        check_choices("--length-penalty", [self.cfg.length_penalty], LENGTH_PENALTIES)
+        check_choices("--length-penalty", [self.cfg.length_penalty], ("fairseq", "wu"))
         changes = {
             "--mask-source-layers": self.cfg.mask_source_layers,
             "--decode-with": self.cfg.decode_with != MAIN,

@@ -65,11 +65,6 @@ def _helps_bfloat16() -> bool:
     return hasattr(known, "_linear_pointwise") and known._is_mkldnn_bf16_supported()
 
 
-def _multiply(weight: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
-    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-    return result
-
-
 class _Packed:
     """Computes a layer's output for (…, C), without gradients.
 
@@ -89,4 +84,8 @@ class _Packed:
             dtype = torch.bfloat16 if multiplies_in_bfloat16(weight) else weight.dtype
             self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach().to(dtype))
             self.bias = None if self.bias is None else self.bias.to(dtype)
-        return _multiply(self.weight, self.bias, x.to(self.weight.dtype)).float()
+        x = x.to(self.weight.dtype)
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(
+            x, self.weight, self.bias, "none", [], ""
+        )
+        return product.float()

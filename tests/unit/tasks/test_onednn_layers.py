@@ -18,8 +18,9 @@ pytestmark = pytest.mark.skipif(
 def products(monkeypatch):
     """Collects oneDNN's products, which are used on every processor."""
     seen = []
-    multiply = onednn_layers._multiply
-    monkeypatch.setattr(onednn_layers, "_multiply", lambda *a: seen.append(a) or multiply(*a))
+    ops = torch.ops.mkldnn
+    multiply = ops._linear_pointwise
+    monkeypatch.setattr(ops, "_linear_pointwise", lambda *a: seen.append(a) or multiply(*a))
     monkeypatch.setattr(onednn_layers, "_helps_float32", lambda: True)
     return seen
 
@@ -80,7 +81,7 @@ def test_bfloat16_holds_rounded_weights(products):
     products.clear()
     with bfloat16_products():
         rounded = found(model)
-    assert {weight.dtype for weight, *_ in products} == {torch.bfloat16}
+    assert {weight.dtype for _, weight, *_ in products} == {torch.bfloat16}
     scores = [torch.stack([each["score"] for each in some]) for some in (rounded, plain)]
     assert not torch.equal(*scores) and torch.allclose(*scores, atol=0.1)
 
