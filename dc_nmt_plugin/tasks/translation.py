@@ -125,7 +125,8 @@ class JointTranslationTask(FairseqTranslationTask):
         ignore_grad: bool = False,
     ) -> Any:
         """Runs forward and backward pass; with ``--cuda-graphs`` as a graph."""
-        if not self.cfg.cuda_graphs:
+        # hooks, such as fairseq's that look for NaN, do not run in a graph
+        if not self.cfg.cuda_graphs or ignore_grad or model._forward_hooks:
             return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
         if self._graphed is None:
             self._graphed = GraphedTraining(self, model, criterion, optimizer)

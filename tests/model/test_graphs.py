@@ -1,14 +1,19 @@
 """What a CUDA graph computes for all batches of one shape is what each batch needs."""
 
+from argparse import Namespace
 from contextlib import nullcontext
 
 import pytest
 import torch
+from fairseq.optim import FairseqOptimizer
 from helpers import build, perturb, sample, sentences, task
 from variants import VARIANTS
 
+from dc_nmt_plugin.compat.dictionaries import when_training_begins
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
+from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.modules.fast.graphs import PaddedBatch, StepGraphs, fixed_shapes
+from dc_nmt_plugin.tasks.translation import JointTranslationTask, TranslationConfig
 
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 NO_DROPOUT = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.0)
@@ -81,6 +86,87 @@ def test_shapes_are_multiples_of_eight():
     assert (source[:3, :7] == 1).all() and (source[3:] == source[0]).all()
     assert (target[3:] == 1).all() and (previous[3:] == previous[0]).all()
     assert torch.equal(target[:3], batch["target"])
+
+
+def test_graphs_and_longer_batches_read_the_same_positions():
+    model = build("transformer_standard", max_source_positions=13, max_target_positions=13)
+    sides = model.encoder.embedding.positions, model.decoder.embedding.positions
+    tables = [side.weights for side in sides]
+    loss_and_gradients(model, padded(sample(sentences([13]), sentences([13]))))
+    assert all(side.weights is table for side, table in zip(sides, tables, strict=True))
+
+
+def test_without_memory_for_a_graph_a_batch_runs_as_usual(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "Stream", object)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (1, 1))
+    always, sometimes = (torch.nn.Parameter(torch.ones(2)) for _ in range(2))
+
+    def step(batch):
+        used = always if batch.source[0, 0] == 0 else always * sometimes
+        used.sum().backward()
+        return used.sum().detach()[None]
+
+    def record(batch):
+        raise torch.OutOfMemoryError
+
+    graphs = StepGraphs(step, [always, sometimes])
+    monkeypatch.setattr(graphs, "_record", record)
+    for number in range(8):
+        graphs(PaddedBatch(*[torch.full((8, 8), number % 2)] * 3))
+        assert always.grad.tolist() == [number + 1] * 2
+        assert number == 0 or sometimes.grad.tolist() == [(number + 1) // 2] * 2
+
+
+@pytest.mark.parametrize("dummy", [True, False])
+def test_hooks_see_the_numbers_of_a_batch(dummy):
+    """fairseq's trainer looks for the origin of NaN with hooks, which run in no graph."""
+    model, seen = build("transformer_standard"), []
+    if not dummy:
+        model.register_forward_hook(lambda *_: seen.append(1))
+    training = object.__new__(JointTranslationTask)
+    training.cfg = TranslationConfig(cuda_graphs=True)
+    criterion, batch = JointLossCriterion(task(), False, 0.1), sample(*[sentences([3, 5])] * 2)
+    optimizer = FairseqOptimizer(None)
+    loss, size, _ = training.train_step(batch, model, criterion, optimizer, 0, ignore_grad=dummy)
+    assert bool(loss) != dummy and size == 8 and len(seen) == (not dummy)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"cuda": False}, "needs one GPU"),
+        ({"distributed_world_size": 2}, "needs one GPU"),
+        ({"arch": "gru_selfattn_residual"}, "is for this plugin's Transformers"),
+        ({"encoder_layerdrop": 0.1}, "does not go with --encoder-layerdrop"),
+        ({"fp16": True}, "does not go with --fp16"),
+        ({"left_pad_target": True}, "does not go with --left-pad-target"),
+        (
+            {"_name": "label_smoothed_cross_entropy_with_alignment"},
+            "does not go with --criterion label_smoothed_cross_entropy_with_alignment",
+        ),
+        (
+            {"_name": "label_smoothed_cross_entropy", "report_accuracy": True},
+            "does not go with --report-accuracy of label_smoothed_cross_entropy",
+        ),
+        ({"_name": "cross_entropy"}, None),
+        ({"report_accuracy": True}, None),
+    ],
+)
+def test_what_a_graph_cannot_do_is_refused_first(changes, words):
+    """A record, which asks more of a trainer, is not written yet."""
+    usual = {"cuda": True, "distributed_world_size": 1, "arch": "transformer_standard"}
+    values = {**usual, "fp16": False, "amp": False, "left_pad_target": False, **changes}
+    flags = Namespace(**{"_name": "transformer_dc", "cuda_graphs": True, **values})
+    parts = ("task", "model", "criterion", "distributed_training")
+    trainer = Namespace(
+        cfg=Namespace(common=values, **dict.fromkeys(parts, flags)),
+        cuda=values["cuda"],
+        get_model=lambda: build(values["arch"]),
+    )
+    with pytest.raises(ConfigError if words else AttributeError) as error:
+        for follow in when_training_begins:
+            follow(trainer)
+    assert not words or str(error.value) == f"--cuda-graphs: {words}; leave the flag out."
 
 
 def graphs_of(model):

@@ -25,6 +25,7 @@ from ...modules.core.recording import give_places
 from ...modules.core.self_attention import MultiHeadSelfAttention, SelfAttention
 from ...modules.cross_aggregation import CrossAggregationSelfAttention
 from ...modules.dual_context import DualContextAttention
+from ...modules.fast.graphs import MULTIPLE
 from ...modules.layer_aggregation import IterativeAggregation, JointAggregation
 from ...modules.multi_layer_attention import MultiLayerAttention
 from .axes import AGGREGATIONS, MULTI_LAYER
@@ -274,9 +275,10 @@ def token_embedding(cfg: TransformerConfig, side: str, matrix: nn.Embedding) -> 
     layer_norm = build_norm(cfg, width) if cfg.layernorm_embedding else None
     if cfg.of_base.positions == "absolute" and not cfg.no_token_positional_embeddings:
         most = cfg.max_source_positions if side == "encoder" else cfg.max_target_positions
-        added = PositionalEmbedding(
-            most, width, matrix.padding_idx, learned=cfg.of_side(side, "learned_pos")
-        )
+        learned = cfg.of_side(side, "learned_pos")
+        if not learned:  # room for padding: a table that grows leaves CUDA graphs with the old one
+            most += -most % MULTIPLE
+        added = PositionalEmbedding(most, width, matrix.padding_idx, learned=learned)
     return TokenEmbedding(
         tokens=matrix,
         positions=added,

@@ -6,6 +6,8 @@ from typing import Any
 
 from ...compat.dictionaries import when_training_begins
 from ...errors import ConfigError
+from ...flags import flag_name
+from ...names import PUBLISHED
 from .encoder import TransformerEncoder
 
 # without a batch's own choice of layers, or a second forward pass
@@ -15,6 +17,8 @@ _NOT_RECORDED = (
     "checkpoint_activations",
     "xagg_checkpoint",
 )
+_CRITERIONS = {"joint_label_smoothed_cross_entropy", *PUBLISHED}
+_OF_FAIRSEQ = {"cross_entropy", "label_smoothed_cross_entropy"}
 
 
 def refuse_what_cannot_be_recorded(trainer: Any) -> None:
@@ -25,18 +29,23 @@ def refuse_what_cannot_be_recorded(trainer: Any) -> None:
     cfg = trainer.cfg
     if not getattr(cfg.task, "cuda_graphs", False):
         return
-    refused = [flag for flag in _NOT_RECORDED if getattr(cfg.model, flag, False)]
-    refused += [flag for flag in ("fp16", "amp") if cfg.common[flag]]
-    refused += ["left_pad_target"] if cfg.task.left_pad_target else []
+    refused = [flag_name(flag) for flag in _NOT_RECORDED if getattr(cfg.model, flag, False)]
+    refused += [f"--{flag}" for flag in ("fp16", "amp") if cfg.common[flag]]
+    refused += ["--left-pad-target"] if cfg.task.left_pad_target else []
+    criterion = cfg.criterion._name
+    if criterion not in _CRITERIONS | _OF_FAIRSEQ:
+        refused.append(f"--criterion {criterion}")
+    elif criterion in _OF_FAIRSEQ and getattr(cfg.criterion, "report_accuracy", False):
+        refused.append(f"--report-accuracy of {criterion}")
     reason = None
     if not trainer.cuda or cfg.distributed_training.distributed_world_size > 1:
         reason = "needs one GPU"
     elif not isinstance(trainer.get_model().encoder, TransformerEncoder):
         reason = "is for this plugin's Transformers"
     elif refused:
-        reason = f"does not go with --{refused[0].replace('_', '-')}"
+        reason = f"does not go with {refused[0]}"
     if reason:
         raise ConfigError(f"--cuda-graphs: {reason}; leave the flag out.")
 
 
-when_training_begins.append(refuse_what_cannot_be_recorded)
+when_training_begins.insert(0, refuse_what_cannot_be_recorded)  # before a record is written

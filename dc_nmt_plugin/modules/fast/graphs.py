@@ -8,7 +8,7 @@ depend on the numbers in a batch: :func:`shapes_are_fixed` says so to the model 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 import torch
@@ -91,9 +91,8 @@ class StepGraphs:
 
     def __init__(self, step: Callable[[PaddedBatch], Tensor], parameters: Sequence[Tensor]) -> None:
         self._step = step
-        self._parameters = list(parameters)
-        self._trained: list[Tensor] = []  # those that get gradients
-        self._gradients: list[Tensor] = []  # that all graphs add to
+        self._parameters = [each for each in parameters if each.requires_grad]
+        self._gradients = [torch.empty_like(each) for each in self._parameters]  # all graphs add to
         self._recorded: dict[tuple[torch.Size, ...], _Recorded | None] = {}
         self._stream = torch.cuda.Stream()
         self._runs = 0
@@ -105,13 +104,15 @@ class StepGraphs:
         recorded = self._recorded.get(shape)
         if recorded is None and not self._may_record(shape):
             self._recorded[shape] = None  # seen
-            output = self._run(batch)
-            if not self._gradients:
-                self._trained = [each for each in self._parameters if each.grad is not None]
-            return output
+            return self._run(batch)
         self._share_gradients()
         if recorded is None:
-            recorded = self._recorded[shape] = self._record(batch)
+            with suppress(torch.OutOfMemoryError):
+                recorded = self._recorded[shape] = self._record(batch)
+        if recorded is None:
+            torch.cuda.empty_cache()  # while torch records, it does not free what it keeps
+            del self._recorded[shape]
+            return self._run(batch)
         torch._foreach_copy_(list(recorded.inputs), list(batch))
         recorded.graph.replay()
         return recorded.output.clone()
@@ -145,9 +146,7 @@ class StepGraphs:
 
     def _share_gradients(self) -> None:
         """Makes the parameters' gradients those that the graphs add to."""
-        if not self._gradients:
-            self._gradients = [torch.empty_like(each) for each in self._trained]
-        pairs = list(zip(self._trained, self._gradients, strict=True))
+        pairs = list(zip(self._parameters, self._gradients, strict=True))
         new = [own for parameter, own in pairs if parameter.grad is None]
         if new:
             torch._foreach_zero_(new)
