@@ -18,7 +18,8 @@ from ..text.lines import stream_lines
 
 Pair = tuple[str, str]
 
-_SEGMENT = re.compile(r"<(/?)seg\b([^<>]*)>", re.I)
+_SEGMENT = re.compile(r"<seg\b([^<>]*)>(.*?)</seg\b[^<>]*>", re.I | re.S)
+_SEGMENT_TAG = re.compile(r"</?seg\b", re.I)
 _ID = re.compile(r'\bid\s*=\s*"?([^">\s]*)', re.I)
 _KEPT_TAG = re.compile(r"</?(?:title|description)>", re.I)
 
@@ -35,11 +36,7 @@ def read_pairs(kind: str, paths: tuple[Path, Path]) -> Iterator[Pair]:
     """
     if kind == "plain":
         return _lines(paths)
-    if kind == "iwslt-tags":
-        return _tagged(paths)
-    if kind in ("iwslt-xml", "sgm"):
-        return _segments(paths)
-    raise UserError(f"{kind!r} is not a format of parallel text")
+    return _tagged(paths) if kind == "iwslt-tags" else _segments(paths)
 
 
 def _lines(paths: tuple[Path, Path]) -> Iterator[Pair]:
@@ -63,18 +60,16 @@ def _together(
 
 def _tagged(paths: tuple[Path, Path]) -> Iterator[Pair]:
     """Skips metadata, which has its own lines, at the same positions on both sides."""
-    pairs = _lines(paths)
-    for number, pair in enumerate(pairs, start=1):
-        texts = [_tagged_text(line) for line in pair]
-        if (texts[0] is None) != (texts[1] is None):
-            tagged = paths[0] if texts[0] is None else paths[1]
-            other = paths[1] if texts[0] is None else paths[0]
+    for number, pair in enumerate(_lines(paths), start=1):
+        first, second = map(_tagged_text, pair)
+        if first is not None and second is not None:
+            yield first, second
+        elif first is not second:
+            tagged, other = paths if first is None else paths[::-1]
             raise UserError(
                 f"{tagged}, line {number}: has metadata where {other} has text: "
                 "the files do not belong together"
             )
-        if texts[0] is not None and texts[1] is not None:
-            yield texts[0], texts[1]
 
 
 def _tagged_text(line: str) -> str | None:
@@ -104,16 +99,10 @@ def _read_segments(path: Path) -> list[Pair]:
     """Returns (id, text) of every segment, in order."""
     text = "\n".join(stream_lines(path, fix=True))
     segments: list[Pair] = []
-    opening: re.Match[str] | None = None
-    for tag in _SEGMENT.finditer(text):
-        if bool(tag[1]) == (opening is None):
-            line = text.count("\n", 0, tag.start()) + 1
-            raise UserError(f"{path}, line {line}: <seg> and </seg> do not alternate")
-        if opening is not None:
-            number = _ID.search(opening[2])
-            inside = html.unescape(text[opening.end() : tag.start()])
-            segments.append((number[1] if number else "", " ".join(inside.split())))
-        opening = None if tag[1] else tag
-    if opening is not None:
-        raise UserError(f"{path}: its last <seg> is not closed: the file is truncated")
+    for attributes, content in _SEGMENT.findall(text):
+        number = _ID.search(attributes)
+        words = html.unescape(content).split()
+        segments.append((number[1] if number else "", " ".join(words)))
+    if len(_SEGMENT_TAG.findall(text)) != 2 * len(segments):
+        raise UserError(f"{path}: <seg> and </seg> do not alternate: it is damaged or truncated")
     return segments
