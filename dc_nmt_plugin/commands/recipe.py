@@ -49,13 +49,13 @@ def _list(_: argparse.Namespace) -> None:
 
 
 def _text(args: argparse.Namespace) -> None:
+    from ..recipes.corpora import Corpora
     from ..recipes.recipe import load
     from ..recipes.sources import Sources
     from ..recipes.text import make_text
 
-    recipe = load(args.task)
-    sources = Sources(recipe, args.raw, args.downloads)
-    make_text(recipe, sources, args.work, args.out, args.sample, args.any_counts)
+    sources = Sources(load(args.task), args.raw, args.downloads)
+    make_text(Corpora(sources, args.work, args.sample, args.any_counts), args.out)
 
 
 def _clean(args: argparse.Namespace) -> None:

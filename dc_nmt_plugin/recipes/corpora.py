@@ -18,8 +18,8 @@ from ..text.checks import refuse, report, scan_groups
 from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
 from .formats import Pair, read_pairs
-from .recipe import Part, Recipe
-from .sources import Say, Sources, extract
+from .recipe import Part
+from .sources import Sources, extract
 
 T = TypeVar("T")
 NAMED = ("mojibake", "tab")  # a published corpus is used with all its faults
@@ -29,28 +29,20 @@ class Corpora:
     """Manages the corpora of a recipe: ``folder/PART`` has ``raw.LANG`` and ``tok.LANG``.
 
     Args:
-        recipe: whose corpora
-        sources: where its files come from
+        sources: files of the recipe
         folder: where the text is put
         sample: approximate number of training pairs; None for all
-        any_counts: only warn when the number of lines differs from the known number
-        say: called with lines of progress
+        any_counts: only warn when numbers of pairs differ from the known ones
     """
 
     def __init__(
-        self,
-        recipe: Recipe,
-        sources: Sources,
-        folder: Path,
-        sample: int | None,
-        any_counts: bool,
-        say: Say = print,
+        self, sources: Sources, folder: Path, sample: int | None, any_counts: bool
     ) -> None:
-        self.recipe, self.sources, self.folder = recipe, sources, folder
+        self.sources, self.recipe, self.say = sources, sources.recipe, sources.say
+        self.folder, self.sample, self.any_counts = folder, sample, any_counts
         # greatest number of pairs from each corpus, of which some are dropped later
         self.limit = None if sample is None else 4 * sample + 100
-        self.any_counts, self.say = any_counts, say
-        self.settings = recipe.task.text
+        self.settings = self.recipe.task.text
 
     def ready(self, part: Part) -> bool:
         """Reads and tokenises a corpus unless done; returns False for a missing optional corpus.
@@ -85,6 +77,11 @@ class Corpora:
             or all(self.sources.available(name) for name in files)
             or (self.folder / part.name).is_dir()
         )
+
+    def optional(self) -> list[str]:
+        """Returns the names of the optional corpora that are used."""
+        parts = self.recipe.task.parts.values()
+        return sorted(part.name for part in parts if part.optional and self.here(part))
 
     def raw(self, part: Part) -> Iterator[Pair]:
         """Yields the pairs of a corpus untokenised: as published, or detokenised."""
@@ -142,7 +139,11 @@ class Corpora:
         if findings:
             self.say(report(findings))
         refuse(findings, allowed=NAMED)
-        self._check_count(part, count)
+        if part.lines is not None and part.lines != count:
+            files = " and ".join(sorted({name for name, _ in self._members(part)}))
+            self.refuse_count(
+                f"{part.name}: {count:,} pairs, and {part.lines:,} are known to be in {files}"
+            )
         settings = replace(self.settings, tokenizer="none") if part.tokenised else self.settings
         for language in self.recipe.pair:
             with (
@@ -153,13 +154,13 @@ class Corpora:
                 shown = self._progress(part, texts, f"tokenise {language}")
                 out.writelines(line + "\n" for line in tokenise(shown, language, settings))
 
-    def _check_count(self, part: Part, count: int) -> None:
-        if part.lines is None or count == part.lines or self.limit is not None:
+    def refuse_count(self, problem: str) -> None:
+        """Raises a UserError for another number of pairs than published.
+
+        A sample need not have that number, and ``any_counts`` makes the error a warning.
+        """
+        if self.sample is not None:
             return
-        problem = (
-            f"{part.name}: {count:,} pairs, and {part.lines:,} are known to be in "
-            f"{' and '.join(sorted({name for name, _ in self._members(part)}))}"
-        )
         if not self.any_counts:
             raise UserError(
                 f"{problem}: the files differ from the paper's; --any-counts continues anyway"

@@ -14,13 +14,15 @@ from ..machine import usable_cpus
 from ..steps import Command, ShellWord, Step, stamp_of
 from ..text.lines import check_same_count, remove_bpe
 from ..text.preparation import fits
+from .corpora import Corpora
 from .plan import LENGTHS
 from .recipe import SPLITS, Recipe, Segmentation, load
 from .settings import settings_of
-from .sources import DOWNLOADS, Sources
-from .text import make_text, optional_parts
+from .sources import DOWNLOADS, Say, Sources
+from .text import make_text
 
 SAMPLE_OPERATIONS = 2000  # of BPE at most
+WORKERS = ShellWord(usable_cpus(), '"$(nproc)"')  # processes of BPE and binarisation
 
 
 @dataclass(frozen=True)
@@ -57,26 +59,25 @@ def plan_text(options: TextOptions) -> Preparation:
             replace(segmentation, operations=min(segmentation.operations, SAMPLE_OPERATIONS))
             for segmentation in segmentations
         ]
+    corpora = _corpora(recipe, options)
     text = Step(
         f"text of {recipe.folder}",
         work / "raw",
-        lambda: _text_stamp(recipe, options, work / "corpora"),
-        lambda to: [_text_command(recipe, options, work / "corpora", to)],
+        lambda: stamp_of([options.sample, *recipe.text_words(), *corpora.optional()]),
+        lambda to: [_text_command(recipe, options, to)],
     )
-    return Preparation(recipe, work, text, segmentations, ShellWord(usable_cpus(), '"$(nproc)"'))
+    return Preparation(recipe, work, text, segmentations)
 
 
-def _text_stamp(recipe: Recipe, options: TextOptions, corpora: Path) -> str:
-    """Returns the stamp of everything that the text depends on, such as optional corpora."""
-    words = [str(options.sample), *recipe.text_words()]
-    if any(part.optional for part in recipe.task.parts.values()):
-        sources = Sources(recipe, options.raw, options.downloads)
-        words += optional_parts(recipe, sources, corpora, options.sample)
-    return stamp_of(words)
+def _corpora(recipe: Recipe, options: TextOptions, say: Say = print) -> Corpora:
+    folder = recipe.data(options.out, options.sample) / "corpora"
+    sources = Sources(recipe, options.raw, options.downloads, say)
+    return Corpora(sources, folder, options.sample, options.any_counts)
 
 
-def _text_command(recipe: Recipe, options: TextOptions, work: Path, to: Path) -> Command:
-    words = ["dc-nmt", "recipe", "text", recipe.given_as, "--work", str(work)]
+def _text_command(recipe: Recipe, options: TextOptions, to: Path) -> Command:
+    words = ["dc-nmt", "recipe", "text", recipe.given_as]
+    words += ["--work", str(_corpora(recipe, options).folder)]
     if options.raw is not None:
         words += ["--raw", str(options.raw)]
     words += ["--downloads", str(options.downloads)]
@@ -93,8 +94,7 @@ def _text_command(recipe: Recipe, options: TextOptions, work: Path, to: Path) ->
             with open(log, "a", encoding="utf-8") as out:
                 out.write(f"{text}\n")
 
-        sources = Sources(recipe, options.raw, options.downloads, say)
-        make_text(recipe, sources, work, to, options.sample, options.any_counts, say)
+        make_text(_corpora(recipe, options, say), to)
 
     return Command([*words, "--out", str(to)], call=call)
 
@@ -111,7 +111,6 @@ class Preparation:
     work: Path
     text: Step  # makes raw
     segmentations: list[Segmentation]
-    workers: str  # number of processes of BPE and binarisation
 
     def steps(self) -> Iterator[Step]:
         yield self.text
@@ -174,7 +173,7 @@ class Preparation:
                 yield Command([*learn, text, "-o", codes[language]])
             for split in self.recipe.splits:
                 words = ["subword-nmt", "apply-bpe", "-c", codes[language]]
-                words += ["--num-workers", self.workers]
+                words += ["--num-workers", WORKERS]
                 name = f"{split}.{language}"
                 yield Command([*words, "-i", str(self._tokens / name), "-o", str(to / name)])
 
@@ -188,7 +187,7 @@ class Preparation:
                 words += ["--joined-dictionary"]
             words += ["--trainpref", str(pieces / "train"), "--validpref", str(pieces / "valid")]
             tests = [str(pieces / split) for split in self.recipe.splits[2:]]
-            words += ["--testpref", ",".join(tests), "--workers", self.workers]
+            words += ["--testpref", ",".join(tests), "--workers", WORKERS]
             # fairseq-preprocess refuses dictionaries of an interrupted call, as of a script
             yield Command(
                 ["rm", "-f", *(str(to / f"dict.{lang}.txt") for lang in (source, target))]

@@ -14,7 +14,6 @@ from ..text.checks import bare
 from ..text.preparation import fits, learn_truecaser
 from .corpora import Corpora
 from .recipe import Part, Recipe
-from .sources import Say, Sources
 
 TOLERANCE = 0.05  # of a published number that is rounded ("~")
 
@@ -28,25 +27,10 @@ def _published(recipe: Recipe, split: str) -> tuple[int | None, bool]:
     return (int(number) if number else None), not text.startswith("~")
 
 
-def make_text(
-    recipe: Recipe,
-    sources: Sources,
-    work: Path,
-    to: Path,
-    sample: int | None = None,
-    any_counts: bool = False,
-    say: Say = print,
-) -> dict[str, int]:
+def make_text(corpora: Corpora, to: Path) -> dict[str, int]:
     """Writes ``to/SPLIT.LANG`` (raw) and ``to/tokenised/SPLIT.LANG``.
 
-    Args:
-        recipe: which task
-        sources: its files
-        work: folder of files that later runs use again
-        to: folder to write into
-        sample: approximate number of training pairs; other splits have a tenth at most
-        any_counts: only warn when numbers of lines differ from the published ones
-        say: called with lines of progress
+    In a sample, the other splits have a tenth of the training pairs at most.
 
     Returns:
         split → pairs
@@ -54,7 +38,7 @@ def make_text(
     Raises:
         UserError: files are missing, damaged, or not those of the paper
     """
-    corpora = Corpora(recipe, sources, work, sample, any_counts, say)
+    recipe, sample = corpora.recipe, corpora.sample
     parts = {
         split: [part for part in recipe.split_parts(split) if corpora.ready(part)]
         for split in recipe.splits
@@ -84,8 +68,8 @@ def make_text(
                 corpora, parts[split], lambda line: most is None or line < most, split, to
             )
     if corpora.settings.casing == "truecase":
-        _truecase(recipe, to, say)
-    _check_counts(recipe, counts, sample, any_counts, say)
+        _truecase(corpora, to)
+    _check_counts(corpora, counts)
     manifest = {
         "task": f"{recipe.name}-sample{sample}" if sample else recipe.name,
         "pairs": counts,
@@ -93,13 +77,6 @@ def make_text(
     }
     write_json(to / "manifest.json", manifest)
     return counts
-
-
-def optional_parts(recipe: Recipe, sources: Sources, work: Path, sample: int | None) -> list[str]:
-    """Returns the names of the optional corpora that :func:`make_text` would use."""
-    corpora = Corpora(recipe, sources, work, sample, any_counts=True)
-    parts = recipe.task.parts.values()
-    return sorted(part.name for part in parts if part.optional and corpora.here(part))
 
 
 def _clean(corpora: Corpora, parts: dict[str, list[Part]]) -> tuple[bytearray, list[int]]:
@@ -169,22 +146,20 @@ def _write(
     return counts[0]
 
 
-def _truecase(recipe: Recipe, to: Path, say: Say) -> None:
-    for language in recipe.pair:
-        say(f"learning the truecaser of {language} (kept beside the text)")
+def _truecase(corpora: Corpora, to: Path) -> None:
+    for language in corpora.recipe.pair:
+        corpora.say(f"learning the truecaser of {language} (kept beside the text)")
         with open(to / f"tokenised/train.{language}", encoding="utf-8", newline="\n") as lines:
             truecase = learn_truecaser(lines, to / f"truecase.{language}")
-        for split in recipe.splits:
+        for split in corpora.recipe.splits:
             path = to / f"tokenised/{split}.{language}"
             with open(path, encoding="utf-8", newline="\n") as lines, writing(path) as out:
                 out.writelines(truecase(line.removesuffix("\n")) + "\n" for line in lines)
 
 
-def _check_counts(
-    recipe: Recipe, counts: dict[str, int], sample: int | None, any_counts: bool, say: Say
-) -> None:
-    """Prints the numbers of pairs beside the published ones, which a sample need not have."""
-    rows, problems = [], []
+def _check_counts(corpora: Corpora, counts: dict[str, int]) -> None:
+    """Prints the numbers of pairs beside the published ones, and compares them."""
+    recipe, rows, problems = corpora.recipe, [], []
     for split, count in counts.items():
         if count == 0:
             raise UserError(f"{recipe.name}: no pair is left for {split}")
@@ -195,12 +170,6 @@ def _check_counts(
         rows.append((split, f"{count:,}", f"{'' if exact else '~'}{published:,}"))
         if abs(count - published) > (0 if exact else TOLERANCE * published):
             problems.append(f"{split} has {count:,} pairs, published are {published:,}")
-    say(format_table(("split", "pairs", "published"), rows))
-    if sample is not None or not problems:
-        return
-    problem = f"{recipe.name}: {'; '.join(problems)}"
-    if not any_counts:
-        raise UserError(
-            f"{problem}: the files differ from the paper's; --any-counts continues anyway"
-        )
-    say(f"warning: {problem}")
+    corpora.say(format_table(("split", "pairs", "published"), rows))
+    if problems:
+        corpora.refuse_count(f"{recipe.name}: {'; '.join(problems)}")

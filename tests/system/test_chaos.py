@@ -40,7 +40,7 @@ def recipe(tmp_path_factory):
         (home / f"a.{code}").write_text("\n".join(lines) + "\n", "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "visible_gpus", lambda: 0)
-        patch.setattr(preparation, "usable_cpus", lambda: 1)
+        patch.setattr(preparation, "WORKERS", "1")
         patch.setattr(steps, "start", forks.start)
         options = NewOptions(home / "mine", [home / "a.en", home / "a.de"], archs=[ARCH], bpe=100)
         make_recipe(options)

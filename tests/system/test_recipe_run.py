@@ -54,7 +54,7 @@ def home(tmp_path_factory):
         patch.chdir(here)
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setattr(plan, "visible_gpus", lambda: 0)
-        patch.setattr(preparation, "usable_cpus", lambda: 1)
+        patch.setattr(preparation, "WORKERS", "1")
         patch.setattr(steps, "start", forks.start)  # programs in forked copies of this process
         files = [[here / f"{split}.{code}" for code in ("en", "fr")] for split in sizes]
         make_recipe(NewOptions(here / "mine", *files, archs=[ARCH]))

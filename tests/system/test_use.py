@@ -130,7 +130,7 @@ def recipe(tmp_path_factory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(steps, "start", forks.start)  # programs in forked copies of this process
         patch.setattr(plan, "visible_gpus", lambda: 0)
-        patch.setattr(preparation, "usable_cpus", lambda: 1)
+        patch.setattr(preparation, "WORKERS", "1")
         patch.chdir(home)
         make_recipe(NewOptions(Path("mine"), *files, tokenized=True))
         content = yaml.safe_load(Path("mine/recipe.yaml").read_text("utf-8"))

@@ -33,7 +33,7 @@ def test_prepared_text(tmp_path):
     segmentation = Segmentation(
         name="y", operations=7, joint=False, dictionary="separate", max_tokens=50, ratio=1.5
     )
-    text = Preparation(recipe, tmp_path, None, [segmentation], 2)
+    text = Preparation(recipe, tmp_path, None, [segmentation])
     cut = "7 codes-apart dictionaries-apart 50 1.5"
     expected = stamp_of(
         [stamp_of(sha256(raw / name) for name in TEXTS), "en", "de", "moses lower", cut]

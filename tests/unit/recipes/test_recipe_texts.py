@@ -14,6 +14,7 @@ from helpers import few
 from sacremoses import MosesTruecaser
 
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.recipes.corpora import Corpora
 from dc_nmt_plugin.recipes.plan import longest_sentence
 from dc_nmt_plugin.recipes.preparation import clean_pieces
 from dc_nmt_plugin.recipes.recipe import TASKS, Recipe
@@ -43,7 +44,7 @@ class Prepared:
         self.lines.clear()
         sources = Sources(self.recipe, self.folder / "raw", self.folder / "dl", self.lines.append)
         work, to = self.folder / "work", self.folder / "text"
-        return make_text(self.recipe, sources, work, to, sample, any_counts, self.lines.append)
+        return make_text(Corpora(sources, work, sample, any_counts), to)
 
     def text(self, name: str) -> list[str]:
         return (self.folder / "text" / name).read_text(encoding="utf-8").splitlines()
