@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from ..errors import UsageError, UserError
+from ..errors import UserError
 from .dictionaries import check_text
 
 
@@ -27,24 +27,16 @@ def to_ctranslate2(
         name: path of the checkpoint
 
     Raises:
-        UserError: CTranslate2 is not installed or does not support a part of the model, or `data`
-            has no dictionaries or others than the training
+        UserError: CTranslate2 does not support a part of the model, or `data` has other
+            dictionaries than the training
     """
-    try:
-        from ctranslate2.converters import FairseqConverter
-    except ImportError as error:
-        raise UserError(
-            f"CTranslate2 cannot be imported ({error}): pip install 'dc_nmt_plugin[ctranslate2]'"
-        ) from error
+    from ctranslate2.converters import FairseqConverter
+
     saved = stock["cfg"]["task"]
     config = TranslationConfig(
         data=str(data), source_lang=saved.get("source_lang"), target_lang=saved.get("target_lang")
     )
-    try:
-        task = TranslationTask.setup_task(config)
-    except Exception as error:  # fairseq raises nothing narrower
-        raise UsageError(f"--data {data}: has no text for {name} ({error})") from error
-    check_text(name, stock, task)
+    check_text(name, stock, TranslationTask.setup_task(config))
     # the converter reads fairseq's older form, in which all settings are one Namespace
     settings = argparse.Namespace(**{**saved, **stock["cfg"]["model"], "task": "translation"})
     with tempfile.TemporaryDirectory() as folder:

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError, UserError
+from ..errors import UsageError
 from ..files import replacing
 from .parser import Parser, number
 
 
 def main(argv: Sequence[str]) -> int:
-    """Averages checkpoints."""
     parser = Parser(prog="dc-nmt average", description=__doc__)
     parser.add_argument(
         "checkpoints", nargs="+", type=Path, metavar="CHECKPOINT|FOLDER",
@@ -56,8 +55,5 @@ def save_checkpoint(state: dict[str, Any], path: Path, sources: Sequence[Path]) 
         raise UsageError(f"--out {path}: is a checkpoint that is read; take another name")
     if path.is_file() and not zipfile.is_zipfile(path):
         raise UsageError(f"--out {path}: exists and is no checkpoint; take another name")
-    try:
-        with replacing(path) as temporary:
-            torch.save(state, temporary)
-    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-        raise UserError(f"cannot write {path}: {error}") from error
+    with replacing(path) as temporary:
+        torch.save(state, temporary)
