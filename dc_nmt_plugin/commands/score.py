@@ -11,12 +11,12 @@ from pathlib import Path
 from ..evaluation.metrics import METRICS, find_metrics
 from ..runs.finding import is_run
 from ..runs.record import Decoding, Kind, Record
+from ..table import format_table
 from ..text.languages import language
-from .parser import Parser, add_forms, add_plain_text, form_of, print_json
+from .parser import Parser, add_json, add_plain_text, print_json
 
 
 def parser() -> Parser:
-    """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt score",
         description="Scores a translation with sacreBLEU.",
@@ -64,7 +64,7 @@ def parser() -> Parser:
         "--subset", metavar="SET",
         help="translated set; default: the set that the output of fairseq-generate names, or test",
     )  # fmt: skip
-    add_forms(parser, "latex")
+    add_json(parser)
     return parser
 
 
@@ -74,7 +74,6 @@ def _epilog() -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """``dc-nmt score``: score a translation against its reference."""
     options = parser()
     args = options.parse_args(argv)
     if args.metrics is not None:
@@ -108,12 +107,10 @@ def main(argv: Sequence[str]) -> int:
 def _format_scores(args: argparse.Namespace, record: Record, decoding: Decoding) -> str:
     """Returns a row for each metric: score, mark of one, signature, processing of the text."""
     mark = "main" if args.main else "the paper's"
-    header = ("metric", "score", "mark", "signature", "text")
     rows = [
         (s.metric, f"{s.value:.2f}", mark if s.paper else "", s.signature, s.text)
         for s in decoding.scores
     ]
-    if args.latex:
-        return form_of(args).write(header, rows)
     title = f"{record.name}: {decoding.sentences:,} sentences, target language {record.data.target}"
-    return f"{title}\n\n{form_of(args).write(header, rows)}"
+    table = format_table(("metric", "score", "mark", "signature", "text"), rows)
+    return f"{title}\n\n{table}"
