@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Analyses, prints and draws."""
     what, *words = argv or ["--help"]
     if what in ("-h", "--help"):
         print(overview(), file=sys.stdout if argv else sys.stderr)
@@ -114,7 +113,6 @@ def _measure_logs(curves: Any, args: argparse.Namespace, flags: list[str]) -> Re
 
 
 def overview() -> str:
-    """Returns the text of ``dc-nmt analyze --help``."""
     width = max(map(len, ANALYSES)) + 2
     lines = ["usage: dc-nmt analyze WHAT RUN [RUN …] [options]", "", "WHAT is one of"]
     for name, (title, source) in ANALYSES.items():
@@ -143,7 +141,6 @@ def _parse(what: str, words: Sequence[str]) -> tuple[argparse.Namespace, list[st
 
 
 def add_runs(parser: argparse.ArgumentParser) -> None:
-    """Adds the runs and --names."""
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, or a checkpoint"
     )

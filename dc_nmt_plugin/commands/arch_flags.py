@@ -31,7 +31,6 @@ command and the flags of one name."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints the flags of one architecture, or lists all architectures."""
     parser = Parser(prog="dc-nmt arch-flags", description=__doc__)
     parser.add_argument("arch", nargs="?", help="architecture; without it, all are listed")
     parser.add_argument("--all", action="store_true", help="also the flags of every architecture")

@@ -1,4 +1,4 @@
-"""``dc-nmt check-text``."""
+"""``dc-nmt check-text``: checks text files for training and scoring."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from .parser import Parser
 
 
 def main(argv: Sequence[str]) -> int:
-    """Checks text files for training and scoring."""
     parser = Parser(
         prog="dc-nmt check-text",
         usage="dc-nmt check-text SOURCE TARGET [SOURCE TARGET ...]\n"

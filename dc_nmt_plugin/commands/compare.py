@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 @dataclass
 class ComparisonReport:
-    """Holds the results of ``dc-nmt compare``."""
-
     metric: str
     signature: str
     text: str
@@ -32,7 +30,6 @@ class ComparisonReport:
 
 
 def parser() -> Parser:
-    """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt compare",
         description="Compare systems with a baseline: scores, differences with 95% interval and "
@@ -59,7 +56,6 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """``dc-nmt compare``."""
     options = parser()
     args = options.parse_args(argv)
     if args.truecased and not args.tokenized:

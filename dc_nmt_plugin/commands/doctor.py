@@ -1,6 +1,6 @@
 """``dc-nmt doctor``: versions, the device, the path for --user-dir, and the changes to fairseq.
 
-It imports only the standard library before the checks, so it also runs before the set-up.
+It imports torch and fairseq only in its checks, so it also runs where they do not load.
 """
 
 from __future__ import annotations

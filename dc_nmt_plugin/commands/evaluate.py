@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def parser() -> Parser:
-    """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt evaluate",
         usage="dc-nmt evaluate TASK ARCH [options] [flags of fairseq-generate]",
@@ -43,7 +42,6 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Evaluates one run."""
     args, flags = parser().parse_with_flags(argv)
     if flags:  # refused before any work
         from .. import registration  # noqa: F401

@@ -21,7 +21,6 @@ from .parser import Parser
 
 
 def main(argv: Sequence[str]) -> int:
-    """Writes the checkpoint."""
     keep_paragraphs = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog="dc-nmt export", description=__doc__, formatter_class=keep_paragraphs)
     parser.add_argument(

@@ -10,7 +10,6 @@ from .parser import Parser, number, values_of
 
 
 def parser() -> Parser:
-    """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt new",
         description="Writes a recipe for your own text into a new folder. The number of pairs "
@@ -41,7 +40,6 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """``dc-nmt new``."""
     args = parser().parse_args(argv)
     archs = args.archs or ["transformer_standard"]
     from ..recipes.new_recipe import NewOptions, make_recipe

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """``dc-nmt paper COMMAND …``."""
     args = _parser().parse_args(argv)
     commands = {"list": _list, "show": _show, "run": _run, "table": _table}
     commands["parameters"] = _parameters

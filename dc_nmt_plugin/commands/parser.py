@@ -10,13 +10,13 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from ..errors import UsageError, did_you_mean
-
-if TYPE_CHECKING:
-    from ..steps import Pipeline
-    from ..table import Form
+from ..figure import FORMATS, save
+from ..recipes.script import Script
+from ..steps import Pipeline
+from ..table import LATEX, MARKDOWN, TEXT, Form
 
 T = TypeVar("T")
 
@@ -123,16 +123,12 @@ def number(least: int) -> Callable[[str], int]:
 
 
 def existing_folder(text: str) -> Path:
-    """Checks a folder that is read."""
     if not Path(text).is_dir():
         raise argparse.ArgumentTypeError(f"{text} is not a folder")
     return Path(text)
 
 
 def figure(text: str) -> Path:
-    """Checks the name of a figure."""
-    from ..figure import FORMATS
-
     path = Path(text)
     if path.suffix and path.suffix.lower() not in FORMATS:
         raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FORMATS)}")
@@ -177,17 +173,12 @@ def add_forms(parser: argparse.ArgumentParser, *forms: str) -> None:
 
 
 def form_of(args: argparse.Namespace) -> Form:
-    """Returns the requested form of a table."""
-    from ..table import LATEX, MARKDOWN, TEXT
-
     if args.latex:
         return LATEX
     return MARKDOWN if getattr(args, "markdown", False) else TEXT
 
 
 def add_plot(parser: argparse._ActionsContainer) -> None:
-    from ..figure import FORMATS
-
     parser.add_argument(
         "--plot", type=figure, metavar="FILE",
         help=f"draw a figure: {', '.join(FORMATS)}; a name without ending becomes .png and .svg",
@@ -196,8 +187,6 @@ def add_plot(parser: argparse._ActionsContainer) -> None:
 
 def write_plot(drawn: Any, path: Path) -> None:
     """Writes the figure of ``--plot``, after what was printed, because writing may fail."""
-    from ..figure import save
-
     sys.stdout.flush()
     for each in save(drawn, path):
         print(f"written: {each}", file=sys.stderr)
@@ -231,7 +220,6 @@ def add_plain_text(parser: argparse.ArgumentParser) -> None:
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of every recipe command."""
     parser.add_argument(
         "--out", type=folder, metavar="DIR",
         help="output folder; default: runs/TASK, or the folder of your own recipe",
@@ -248,17 +236,10 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 def pipeline_of(args: argparse.Namespace, command: str, argv: Sequence[str]) -> Pipeline:
     """Returns what runs the steps of a command, or prints them as a script (--dry-run)."""
-    if not args.dry_run:
-        from ..steps import Pipeline
-
-        return Pipeline()
-    from ..recipes.script import Script
-
-    return Script(["dc-nmt", command, *argv])
+    return Script(["dc-nmt", command, *argv]) if args.dry_run else Pipeline()
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:
-    """Adds the options for the files."""
     parser.add_argument(
         "--raw", type=existing_folder, metavar="DIR",
         help="folder with files that you have, packed or unpacked",
@@ -275,7 +256,6 @@ def add_text(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that name a run."""
     parser.add_argument(
         "--size",
         help="size of the architecture, such as big; base is the size without a name; default: "
@@ -299,7 +279,6 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of training."""
     parser.add_argument(
         "--max-update", type=number(1), metavar="N",
         help="number of updates; the number of checkpoints stays the same",

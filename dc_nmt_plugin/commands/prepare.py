@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def parser() -> Parser:
-    """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt prepare",
         description="Prepares the text of a published task: downloads, verifies, tokenises, "
@@ -37,7 +36,6 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prepares the text of one task."""
     args = parser().parse_args(argv)
     from ..recipes.preparation import TextOptions
 
@@ -47,7 +45,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def prepare(pipeline: Pipeline, options: TextOptions) -> None:
-    """Prepares the text of a task."""
     from ..recipes.preparation import plan_text
 
     preparation = plan_text(options)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Encodes, trains the classifiers, prints and draws."""
     args, flags = _parse(argv)
 
     from ..analysis.probing.classifier import SETTINGS

@@ -23,7 +23,6 @@ STORED = "results.json"
 
 
 def parser() -> Parser:
-    """Returns the command's options."""
     parser = Parser(
         prog="dc-nmt results",
         description="Finished runs in one table: parameters, speed, score, difference to the "
@@ -52,7 +51,6 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """``dc-nmt results``."""
     options = parser()
     args = options.parse_args(argv)
     from ..evaluation.table_text import format_run_table

@@ -12,7 +12,6 @@ from .train import train
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prepares, trains and evaluates."""
     parser = Parser(
         prog="dc-nmt run",
         usage="dc-nmt run TASK [ARCH …] [options] [flags of fairseq-train]",

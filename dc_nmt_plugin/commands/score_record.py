@@ -110,7 +110,6 @@ def _name(path: Path | None) -> str:
 
 
 def _decoding(args: argparse.Namespace, files: TextFiles, generated: Generated | None) -> Decoding:
-    """Returns the translation with the files that were scored."""
     folder = args.out.parent if args.out else Path()
     plain = args.detokenized or (files.hypotheses if files.kind == "raw" else None)
     tokenized = args.tokenized_reference

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def parser() -> Parser:
-    """Returns the options of the command."""
     parser = Parser(
         prog="dc-nmt train",
         description="Train an architecture on a prepared task with its paper's settings. "
@@ -35,18 +33,12 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Trains one architecture."""
     args, flags = parser().parse_with_flags(argv)
-    train(pipeline_of(args, "train", argv), *options_of(args, flags))
-    return 0
-
-
-def options_of(args: argparse.Namespace, flags: Sequence[str]) -> tuple[RunOptions, TrainOptions]:
-    """Returns the options of a run and its training from the command line."""
     from ..recipes.plan import RunOptions, TrainOptions
 
     training = values_of(TrainOptions, args, flags=tuple(flags))
-    return values_of(RunOptions, args), training
+    train(pipeline_of(args, "train", argv), values_of(RunOptions, args), training)
+    return 0
 
 
 def train(pipeline: Pipeline, options: RunOptions, train_options: TrainOptions) -> None:

@@ -21,7 +21,6 @@ BUFFER = 1000
 
 
 def main(argv: Sequence[str]) -> int:
-    """Translates lines."""
     parser = Parser(
         prog="dc-nmt translate",
         usage="dc-nmt translate RUN [FILE] [options] [flags of fairseq-generate]",

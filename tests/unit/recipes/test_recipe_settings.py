@@ -50,7 +50,9 @@ def on_a_cpu(monkeypatch):
 def training(*words):
     """The plan of ``dc-nmt train WORDS…``."""
     args, flags = train.parser().parse_with_flags([str(word) for word in words])
-    return plan_training(*train.options_of(args, flags))
+    return plan_training(
+        values_of(RunOptions, args), values_of(TrainOptions, args, flags=tuple(flags))
+    )
 
 
 def flags_of(plan):
