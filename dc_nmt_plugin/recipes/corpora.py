@@ -168,7 +168,6 @@ class Corpora:
         self.say(f"warning: {problem}")
 
     def _progress(self, part: Part, items: Iterable[T], what: str) -> Iterator[T]:
-        """Yields the items, with a progress bar."""
         yield from tqdm(
             items, desc=f"{part.name}: {what}", total=part.lines, unit=" lines", disable=None
         )

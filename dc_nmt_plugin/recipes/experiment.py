@@ -61,7 +61,6 @@ class Experiment:
 
     @property
     def score_log(self) -> Path:
-        """Returns the log of dc-nmt score."""
         return self.folder / f"score{self.suffix}.log"
 
     def is_trained(self) -> bool:

@@ -95,7 +95,7 @@ def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
     if name in tasks():
         raise UsageError(f"FOLDER: {name!r} is a published task's name; take another")
     for arch in options.archs:
-        translation_family("ARCH", arch)
+        translation_family(arch)
     files = {split: getattr(options, split) for split in SPLITS if getattr(options, split)}
     codes = options.source_lang, options.target_lang
     languages = _languages("--train", options.train, codes)

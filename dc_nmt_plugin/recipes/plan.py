@@ -256,17 +256,13 @@ def share_out(tokens: int, processes: int, max_tokens: int, longest: int = 0) ->
     """
     update_freq = -(-tokens // (processes * max_tokens))
     batch = Batch(processes, round(tokens / (processes * update_freq)), update_freq)
-    if batch.max_tokens >= max(1, longest):
-        return batch
-    if max_tokens < longest:
+    if batch.max_tokens < max(1, longest):
         raise UsageError(
-            f"--max-tokens {max_tokens}: the longest sentence has {longest} tokens and has to "
-            "fit into a batch"
+            f"--gpus, --max-tokens: each of {processes} processes would get {batch.max_tokens} of "
+            f"an update's {tokens:,} tokens at a time, and the longest sentence has {longest}: "
+            "use fewer GPUs, or a greater --max-tokens"
         )
-    raise UsageError(
-        f"--gpus: {processes} processes would each get {batch.max_tokens} of an update's "
-        f"{tokens:,} tokens, and the longest sentence has {longest}: use fewer"
-    )
+    return batch
 
 
 def visible_gpus() -> int:

@@ -118,10 +118,6 @@ class Preparation:
             yield self._segmenting(segmentation)
             yield self._binarising(segmentation)
 
-    def binarised(self, segmentation: Segmentation) -> Path:
-        """Returns the data folder for fairseq-train."""
-        return self.work / f"bin{segmentation.suffix}"
-
     def _texts(self, folder: Path) -> list[Path]:
         return [
             folder / f"{split}.{lang}" for split in self.recipe.splits for lang in self.recipe.pair
@@ -202,7 +198,7 @@ class Preparation:
             ]
             yield _same_counts(self._texts(pieces), indexes)
 
-        folder = self.binarised(segmentation)
+        folder = self.work / f"bin{segmentation.suffix}"
         return Step("fairseq-preprocess", folder, lambda: self._stamp(segmentation), commands)
 
 

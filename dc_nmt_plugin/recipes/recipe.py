@@ -22,8 +22,6 @@ OWN = "recipe.yaml"  # in a folder that dc-nmt new made
 
 @dataclass
 class SourceFile:
-    """A source file of a recipe."""
-
     name: str = ""
     urls: list[str] = field(default_factory=list)  # tried in this order
     path: str = ""  # of a user's own text, relative to the recipe's folder
@@ -123,13 +121,6 @@ class SettingsEntry:
     metrics: str | None = None  # all metrics
 
 
-@dataclass
-class Papers:
-    """``papers.yaml``: settings that several tasks share, by name."""
-
-    settings: dict[str, SettingsEntry] = field(default_factory=dict)
-
-
 @dataclass(kw_only=True)
 class Task:
     """``tasks/TASK.yaml``."""
@@ -192,9 +183,6 @@ class Recipe:
         first, second = pair.split("-")
         self.pair = (first, second)
         self.directions = self.task.directions or [pair]
-        for known in self.directions:
-            if known not in (pair, f"{second}-{first}"):
-                raise self.problem("directions", f"{known!r} is neither {pair} nor its reverse")
         self.direction = direction or self.directions[0]
         self.source, self.target = self.direction.split("-")
         self.name = _name_in(self.folder, pair, self.direction)

@@ -20,7 +20,7 @@ from ..errors import UsageError, UserError, check_choices
 from ..files import read_yaml
 from ..flags import flag_value, replaced
 from ..models.presets import STOCK, Architecture, Family, architectures
-from .recipe import Papers, Recipe, SettingsEntry
+from .recipe import Recipe, SettingsEntry
 
 PAPERS = Path(__file__).with_name("papers.yaml")
 DEFAULTS = {"bpe": "default", "size": "", "sizes": {}, "average": 5, "metrics": ""}
@@ -74,7 +74,7 @@ def settings_of(
     Raises:
         UserError: no such architecture, no such size of it, or no such settings
     """
-    family = translation_family("architecture", arch)
+    family = translation_family(arch)
     _, values = _merged(recipe, family, arch, like)
     task_size, arch = _sized(values, family, arch, size)
     name, values = _merged(recipe, family, arch, like)  # now with the entry for this size
@@ -139,14 +139,14 @@ def _with_paper(entry: SettingsEntry, place: str) -> dict[str, Any]:
     values = {key: value for key, value in vars(entry).items() if value is not None}
     if entry.like is None:
         return values
-    papers = _papers().settings
+    papers = _papers()
     check_choices(place, [entry.like], papers, error=UserError)
     return _with_paper(papers[entry.like], place) | values
 
 
 @cache
-def _papers() -> Papers:
-    return read_yaml(PAPERS, Papers)
+def _papers() -> dict[str, SettingsEntry]:
+    return read_yaml(PAPERS, dict[str, SettingsEntry])
 
 
 def _sized(values: dict[str, Any], family: Family, arch: str, size: str | None) -> tuple[str, str]:
@@ -247,12 +247,8 @@ def _known() -> dict[str, Architecture]:
     return {**architectures(), STOCK.name: Architecture(STOCK.name, STOCK.model, {}, STOCK)}
 
 
-def translation_family(place: str, arch: str) -> Family:
+def translation_family(arch: str) -> Family:
     """Returns the family of a translation architecture.
-
-    Args:
-        place: flag or file of the name, for errors
-        arch: the name
 
     Raises:
         UserError: no such architecture, or a language model
@@ -260,7 +256,7 @@ def translation_family(place: str, arch: str) -> Family:
     check_choices("architecture", [arch], _known(), "dc-nmt arch-flags")
     family = _known()[arch].family
     if family.task == "language_modeling":
-        raise UserError(f"{place}: {arch!r} is a language model; this is translation")
+        raise UserError(f"architecture: {arch!r} is a language model; this is translation")
     return family
 
 

@@ -33,9 +33,7 @@ _OWN_FLAGS = (
 
 @dataclass(frozen=True)
 class Translation:
-    """Holds the translation of one line."""
-
-    source: str  # the given line
+    source: str  # the line
     hypothesis: str  # plain text; "" for a line without words
     # fairseq-generate's: log2-probability a token, length penalty included; None: no words
     score: float | None
@@ -185,7 +183,7 @@ class RunText:
     form: UnicodeForm | None = None  # Unicode's, of the source's dictionary
 
     def pieces(self, lines: Sequence[str]) -> list[str]:
-        """Converts raw source lines to model input."""
+        """Returns the model's input for raw source lines."""
         lines = [in_form(line, self.form) for line in lines]
         tokens = [escape_symbols(line) for line in self.tokens(lines)]
         if self.codes is None:

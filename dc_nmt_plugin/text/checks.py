@@ -39,8 +39,6 @@ _MARKUP = re.compile(  # XML and SGML, then tags of IWSLT, TMX, JSON
 
 @dataclass(frozen=True)
 class Kind:
-    """Describes one kind of problem."""
-
     message: str  # about one line; remedy. {} is the example, {file} the file's name
     pattern: re.Pattern[str] | None = None  # of a line with it; None: found in another way
     single: bool = True  # one line counts; otherwise more than one in a hundred
@@ -122,8 +120,6 @@ class Finding:
 
 @dataclass
 class Scan:
-    """Holds the scan of a text file."""
-
     name: str
     lines: int
     texts: Any  # (lines) a number each, equal for lines that differ only in spaces and case

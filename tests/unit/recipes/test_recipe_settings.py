@@ -215,9 +215,9 @@ def test_update_freq_is_computed_and_said():
     # another number of tokens an update is another training; the recipe's, given by hand, is not
     assert training(*arguments, "--update-freq", 2).training.stamp() != plain.training.stamp()
     assert training(*arguments, "--update-freq", 8).training.stamp() == plain.training.stamp()
-    with pytest.raises(UserError, match=r"--gpus: 64 processes .* 32 .* 40"):
+    with pytest.raises(UserError, match=r"--gpus, --max-tokens: each of 64 processes .* 32 .* 40"):
         share_out(2048, 64, 4096, longest=40)
-    with pytest.raises(UserError, match=r"--max-tokens 30: the longest sentence has 40 tokens"):
+    with pytest.raises(UserError, match=r"each of 1 processes .* 30 .* sentence has 40"):
         share_out(2048, 1, 30, longest=40)
 
 
