@@ -88,7 +88,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"\n{program}: stopped; recipes continue where they stopped", file=sys.stderr)
         return 128 + signal.SIGINT
     except Exception as error:
-        _drop_output()
+        try:
+            print(end="", flush=True)
+        except OSError:  # the output takes nothing any more, and its end is not to fail again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return 128 + signal.SIGPIPE  # of head or less, which have read enough
         sentence = _sentence(error)
@@ -127,11 +130,3 @@ def _sentence(error: Exception) -> str | None:
             return "fairseq is not installed: dc-nmt doctor prints the command that installs it"
         return f"{module} is not installed: pip install {module}"
     return str(error) if isinstance(error, UserError) else None
-
-
-def _drop_output() -> None:
-    """Drops what standard output cannot take, so that its end does not fail again."""
-    try:
-        print(end="", flush=True)
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,8 +1,4 @@
-"""Figures (PNG, SVG, PDF) that stay readable in print and for colour-blind readers.
-
-:func:`draw_charts` draws lines and bars in panels. The legend lies below them, so that it hides
-nothing.
-"""
+"""Figures (PNG, SVG, PDF) that stay readable in print and for colour-blind readers."""
 
 from __future__ import annotations
 
@@ -133,7 +129,7 @@ def _draw_bars(axes: Any, chart: Chart, numbers: Mapping[str, int]) -> None:
 
 
 def _add_legend(figure: Any) -> None:
-    """Adds one legend below the panels, with every label once; the figure grows by its lines."""
+    """Adds one legend, with every label once, below the panels, where it hides nothing."""
     shown: dict[str, Any] = {}
     for each in figure.axes:
         for handle, label in zip(*each.get_legend_handles_labels(), strict=True):

@@ -101,10 +101,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_space(path: str | os.PathLike[str], error: BaseException | str) -> None:
-    """
-    Raises:
-        UserError: the exception, or the output of a program, means that the disk is full
-    """
+    """Raises UserError if an exception, or the output of a program, means that the disk is full."""
     if reason := no_space(error):
         raise UserError(f"{path}: {reason}: {MAKE_ROOM}")
 
@@ -260,10 +257,7 @@ def _converted(path: Path, values: Any, kind: type[T], strict: bool) -> T:
 
 
 def _refuse_unknown_keys(path: Path, place: str, values: Any, known: Any) -> None:
-    """
-    Raises:
-        UserError: a key of `values` is not among those of `known`, which has the same form
-    """
+    """Raises UserError for a key of `values` that is not in `known`, which has the same form."""
     if isinstance(values, dict):
         for name, value in values.items():
             check_choices(f"{path}: {place}{name}", [name], known, error=UserError)

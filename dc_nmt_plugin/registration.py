@@ -1,7 +1,5 @@
 """Registers everything with fairseq, once a process."""
 
-from . import criterions, tasks
-from .models import registry
-from .models.registry import store_for_hydra
-
-__all__ = ["criterions", "registry", "store_for_hydra", "tasks"]
+from . import criterions as criterions
+from . import tasks as tasks
+from .models.registry import store_for_hydra as store_for_hydra

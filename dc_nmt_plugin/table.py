@@ -82,7 +82,6 @@ def _are_numbers(cells: Sequence[str]) -> bool:
 
 
 def markdown_table(header: Sequence[str], rows: Rows) -> str:
-    """Formats a Markdown table."""
     names, *cells = filled_columns(header, rows)
     lines = [names, ["---"] * len(names), *cells]
     lines = [[cell.replace("|", r"\|") for cell in line] for line in lines]
@@ -109,7 +108,6 @@ class Form:
     code: str = ""  # around names and signatures
 
     def lines(self, notes: Iterable[str]) -> str:
-        """Returns notes, one a line."""
         return "\n".join(f"{self.note}{note}" for note in notes)
 
 

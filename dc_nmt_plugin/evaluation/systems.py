@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..flags import setting_name
-from ..runs.finding import Run, chosen_names, distinguished, is_run
+from ..runs.finding import Run, chosen_names, distinguished, is_run, located
 from ..runs.record import Kind
 from .generated import check_free, is_generated
 from .metrics import METRICS, Metric, default_bleu
@@ -96,7 +96,8 @@ def files_of(run: Run) -> TextFiles:
             f"{run.path}: was scored against {len(decoding.references)} references, and systems "
             "are compared on one; score it again with one --reference"
         )
-    reference = run.located(decoding.references[0]) if decoding.references else None
+    (raw,) = decoding.references or (None,)
+    reference = located(run.path, run.record, raw)
     if reference and not Path(reference).exists():
         task = run.record.task
         raise UserError(
@@ -104,12 +105,12 @@ def files_of(run: Run) -> TextFiles:
             + (f"'dc-nmt prepare {task}' makes it" if task else "put it back, or score again")
         )
     return TextFiles(
-        run.located(decoding.hypotheses) or "",
+        located(run.path, run.record, decoding.hypotheses) or "",
         decoding.kind,
         run.record.data.target,
         tokenizer=decoding.tokenizer,
         reference=reference,
-        tokenized_reference=run.located(decoding.tokenized_reference),
+        tokenized_reference=located(run.path, run.record, decoding.tokenized_reference),
         truecased=decoding.truecased,
     )
 

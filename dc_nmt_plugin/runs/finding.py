@@ -76,10 +76,6 @@ class Run:
         own = self.decoding.updates
         return self.record.training.updates if own is None else own
 
-    def located(self, file: TextFile | str | None) -> str | None:
-        """Returns where a file of the record is now, as :func:`located`."""
-        return located(self.path, self.record, file)
-
 
 def _split_name(path: Path) -> tuple[Path, str]:
     named = None if path.exists() else _WITH_NAME.fullmatch(str(path))

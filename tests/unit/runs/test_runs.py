@@ -12,7 +12,7 @@ from records import REFERENCE, change, values_of, write_record, write_run, write
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.runs import record as schema
-from dc_nmt_plugin.runs.finding import Run, preparation_of
+from dc_nmt_plugin.runs.finding import Run, located, preparation_of
 from dc_nmt_plugin.runs.record import read_record, run_folder
 
 ROOT = Path(__file__).parents[3]
@@ -33,6 +33,12 @@ def run(tmp_path):
     write_lines(folder / "out.de", REFERENCE)
     digest = schema.TextFile("../data/ref.de", sha256(reference))
     return write_scored(folder, "out.de", "", references=(digest,))
+
+
+def reference_of(folder):
+    run = Run.read(folder)
+    (reference,) = run.decoding.references
+    return located(run.path, run.record, reference)
 
 
 def test_a_record_is_read_as_it_was_written(run):
@@ -99,28 +105,24 @@ def test_the_text_of_a_run_is_found_wherever_the_run_is(run, tmp_path):
     places = [renamed, shutil.copytree(run.parent, tmp_path / "moved") / "best"]
     places.append(shutil.copytree(renamed, tmp_path / "deep" / "alone"))
     for place in places:
-        found = Run.read(place)
-        (reference,) = found.decoding.references
-        assert Path(found.located(reference)).read_text("utf-8").splitlines() == REFERENCE
-    assert str(tmp_path / "moved/data/ref.de") == Run.read(places[1]).located(reference)
+        assert Path(reference_of(place)).read_text("utf-8").splitlines() == REFERENCE
+    assert str(tmp_path / "moved/data/ref.de") == reference_of(places[1])
 
 
 def test_another_text_in_the_place_of_the_run_s_is_not_taken(run, tmp_path):
     moved = shutil.copytree(run, tmp_path / "elsewhere" / "dc")
     write_lines(tmp_path / "elsewhere/data/ref.de", OTHER)
-    (reference,) = Run.read(moved).decoding.references
-    assert Run.read(moved).located(reference) == str(run.parent / "data/ref.de")
+    assert reference_of(moved) == str(run.parent / "data/ref.de")
     change(moved, written_in=None)
     with pytest.raises(UserError, match=r"ref\.de: is another text than .* was scored with"):
-        Run.read(moved).located(reference)
+        reference_of(moved)
 
 
 def test_the_text_beside_a_link_to_a_run_is_its_text(run, tmp_path):
     change(run, written_in=None)
     away = run.rename(tmp_path / "disk")
     run.symlink_to(away)
-    (reference,) = Run.read(run).decoding.references
-    assert Run.read(run).located(reference) == str(run.parent / "data/ref.de")
+    assert reference_of(run) == str(run.parent / "data/ref.de")
 
 
 def test_a_translation_is_named_behind_a_colon(run):
