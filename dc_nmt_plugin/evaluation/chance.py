@@ -104,6 +104,8 @@ def compare(system: Mapping[str, Scores], baseline: Mapping[str, Scores]) -> Dif
     variance = float(resampled.var(ddof=1))
     p_value, half, freedom = two_sided(resampled, value), half_width(resampled), None
     if min(len(system), len(baseline)) > 1:
+        from scipy.special import stdtr, stdtrit  # not at the top: scipy takes long to import
+
         parts = [
             _SeedVariance.of(list(runs.values()), len(in_mean))
             for runs, in_mean in zip((system, baseline), used, strict=True)
@@ -111,9 +113,9 @@ def compare(system: Mapping[str, Scores], baseline: Mapping[str, Scores]) -> Dif
         of_seeds = sum(part.variance for part in parts)
         variance += max(0.0, of_seeds - sum(part.in_sentences for part in parts))
         freedom = _satterthwaite(variance, parts)
-        if variance:
-            half = _quantile(freedom, 1 - LEVEL / 2) * variance**0.5
-            p_value = _student(value, variance, freedom)
+        if variance:  # Student's t
+            half = float(stdtrit(freedom, 1 - LEVEL / 2)) * variance**0.5
+            p_value = float(2 * stdtr(freedom, -abs(value) / variance**0.5))
     return Difference(
         value=value,
         interval=(value - half, value + half),
@@ -143,19 +145,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
         corrected[place] = highest
     return corrected
-
-
-def _quantile(freedom: float, p: float) -> float:
-    from scipy.special import stdtrit  # not at the top: scipy takes long to import
-
-    return float(stdtrit(freedom, p))
-
-
-def _student(value: float, variance: float, freedom: float) -> float:
-    """Returns the two-sided p of a difference with this variance, by Student's t."""
-    from scipy.special import stdtr
-
-    return float(2 * stdtr(freedom, -abs(value) / variance**0.5))
 
 
 @dataclass(frozen=True)

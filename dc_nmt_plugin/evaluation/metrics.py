@@ -93,28 +93,20 @@ class Metric:
         return result.score, str(metric.get_signature())
 
 
-def _bleu(**options: Any) -> Callable[[str], Any]:
-    """Returns BLEU with the same options for every target language."""
+def _sacrebleu(name: str, **options: Any) -> Callable[[str], Any]:
+    """Returns what makes a metric of sacreBLEU, the same one for every target language."""
 
     def make(_: str) -> Any:
-        from sacrebleu.metrics import BLEU  # not at the top: --help and listings need no sacreBLEU
+        from sacrebleu import metrics  # not at the top: --help and listings need no sacreBLEU
 
-        # force: no advice about tokenised full stops; texts.py looks at all of the text
-        return BLEU(force=True, **options)
+        return getattr(metrics, name)(**options)
 
     return make
 
 
-def _chrf(_: str) -> Any:
-    from sacrebleu.metrics import CHRF
-
-    return CHRF()
-
-
-def _ter(_: str) -> Any:
-    from sacrebleu.metrics import TER
-
-    return TER()
+def _bleu(**options: Any) -> Callable[[str], Any]:
+    # force: no advice about tokenised full stops; texts.py looks at all of the text
+    return _sacrebleu("BLEU", force=True, **options)
 
 
 def _splits_at_spaces(metric: Any) -> bool:
@@ -165,10 +157,11 @@ _ALL = (
     Metric("char", "sacreBLEU --tokenize char: characters", False, _characters),
     Metric("sacrebleu", "sacreBLEU's default for the language", False, _language_default),
     Metric("sacrebleu-tokenized", "the same on tokenised text", True, _language_default),
-    Metric("chrf", "chrF2", False, _chrf),
-    Metric("ter", "TER, lower is better", False, _ter),
+    Metric("chrf", "chrF2", False, _sacrebleu("CHRF")),
+    Metric("ter", "TER, lower is better", False, _sacrebleu("TER")),
     Metric(
-        "ter-char", "TER of characters", False, _ter, split_characters, "split into characters"
+        "ter-char", "TER of characters", False, _sacrebleu("TER"), split_characters,
+        "split into characters",
     ),
 )  # fmt: skip
 METRICS = {metric.name: metric for metric in _ALL}
