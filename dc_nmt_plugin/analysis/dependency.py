@@ -15,7 +15,7 @@ from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import kl
 from .forced import ForcedBatch, attentions, described, reduced_batch, samples
-from .report import Results, Table, layer_table
+from .report import Results, Table, by_layer, layer_table
 from .subject import Subject
 
 
@@ -162,8 +162,7 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     rows = []
     words = Table("dependency of each piece of one translation, nats", ["run", "sentence", ""])
     for label, found in results.items():
-        means = {row["layer"]: row["mean"] for row in found["layers"]}
-        rows.append(([label, f"{found['output']:.4f}"], means))
+        rows.append(([label, f"{found['output']:.4f}"], by_layer(found, "mean")))
         shown = found["sentence"]
         pairs = zip(shown["pieces"], shown["dependency"], strict=True)
         text = "  ".join(f"{piece} {value:.3f}" for piece, value in pairs)
@@ -174,9 +173,7 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
 
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws Figs 4.7a, 4.7b and 4.8."""
-    lines = {}
-    for label, found in results.items():
-        lines[label] = {row["layer"]: row["mean"] for row in found["layers"]}
+    lines = {label: by_layer(found, "mean") for label, found in results.items()}
     outputs = [found["output"] for found in results.values()]
     charts = [
         Chart("model", "mean dependency $D_Y$, nats", bars={"": outputs}, groups=[*results]),

@@ -11,7 +11,7 @@ from ..figure import Chart, draw_charts
 from ..modules.diagnostics import DIVERGENCE
 from ..modules.dual_context import LocalContext
 from .forced import diagnostic_totals
-from .report import Results, Table, layer_table
+from .report import Results, Table, by_layer, layer_table
 from .subject import Subject
 
 
@@ -43,7 +43,8 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     for label, found in results.items():
         for side, mean in found["mean"].items():
             sizes = ", ".join(map(str, found["kernel_sizes"][side]))
-            rows.append(([label, side, sizes, f"{mean:.4f}"], _by_layer(found, side)))
+            first = [label, side, sizes, f"{mean:.4f}"]
+            rows.append((first, by_layer(found, "divergence", side=side)))
     title = "Jensen-Shannon divergence of global and local attention, nats"
     return [layer_table(title, ["run", "side", "kernel size f", "mean E_d"], rows, ".4f")]
 
@@ -54,9 +55,8 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     for label, found in results.items():
         for side in found["mean"]:
             name = f"{label}, {side}" if len(found["mean"]) > 1 else label
-            lines[name] = _by_layer(found, side)
-    by_layer = Chart("layer", "divergence, nats", lines)
-    draw_charts(figure, [by_layer, _mean_chart(results)])
+            lines[name] = by_layer(found, "divergence", side=side)
+    draw_charts(figure, [Chart("layer", "divergence, nats", lines), _mean_chart(results)])
 
 
 def _mean_chart(results: Results) -> Chart:
@@ -75,10 +75,6 @@ def _mean_chart(results: Results) -> Chart:
         name = side if len(sides) > 1 else ""
         bars[name] = [found["mean"].get(side, 0.0) for found in results.values()]
     return Chart("run", axis, bars=bars, groups=[*results])
-
-
-def _by_layer(found: dict[str, Any], side: str) -> dict[int, float]:
-    return {row["layer"]: row["divergence"] for row in found["layers"] if row["side"] == side}
 
 
 def _kernels(subject: Subject) -> dict[str, list[int]]:

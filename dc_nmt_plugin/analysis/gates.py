@@ -9,7 +9,7 @@ from ..errors import UserError
 from ..figure import Chart, draw_charts
 from ..modules.diagnostics import MEAN_GATES
 from .forced import diagnostic_totals
-from .report import Results, Table, layer_table
+from .report import Results, Table, by_layer, layer_table
 from .subject import Subject
 
 SYMBOLS = {"lambda_q": "λ_Q", "lambda_k": "λ_K"}
@@ -55,7 +55,7 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
         for side, gates in found["means"].items():
             for gate, mean in gates.items():
                 first = [label, side, found["contexts"][side], SYMBOLS[gate], f"{mean:.3f}"]
-                rows.append((first, _by_layer(found, side, gate)))
+                rows.append((first, by_layer(found, "mean", side=side, gate=gate)))
     header = ["run", "side", "context", "gate", "mean"]
     return [layer_table("mean gates, 0 (no context) to 1", header, rows, ".3f")]
 
@@ -67,7 +67,7 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
         for side in found["means"]:
             lines = {}
             for gate in found["means"][side]:
-                lines[SYMBOLS[gate]] = _by_layer(found, side, gate)
+                lines[SYMBOLS[gate]] = by_layer(found, "mean", side=side, gate=gate)
             title = f"{label}\n{side}, {found['contexts'][side]}"
             charts.append(
                 Chart(
@@ -77,11 +77,3 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
                 )
             )  # fmt: skip
     draw_charts(figure, charts)
-
-
-def _by_layer(found: dict[str, Any], side: str, gate: str) -> dict[int, float]:
-    return {
-        row["layer"]: row["mean"]
-        for row in found["layers"]
-        if row["side"] == side and row["gate"] == gate
-    }

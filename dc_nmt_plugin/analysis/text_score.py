@@ -36,7 +36,9 @@ class TextScore:
             if args.tokenizer:
                 raise UsageError("--tokenizer: detokenised text needs a raw --reference.")
             self._reference = subject.targets()
-            self.metric = Metric("bleu", "BLEU of words", True, _words_bleu)
+            self.metric = Metric(
+                "bleu", "BLEU of words", True, lambda _: BLEU(tokenize="none", force=True)
+            )
             self.text = (
                 f"tokenised text without BPE, against the target side of {subject.subset} (no "
                 "--reference): compare within this table only"
@@ -67,7 +69,3 @@ class TextScore:
     def references(self, hypotheses: dict[int, str]) -> list[str]:
         """Returns the reference's lines of the same sentences."""
         return [self._reference[number] for number in sorted(hypotheses)]
-
-
-def _words_bleu(lang: str) -> BLEU:
-    return BLEU(tokenize="none", force=True)

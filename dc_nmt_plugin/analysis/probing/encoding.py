@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -17,7 +17,6 @@ ENCODERS = {
     "random": "the same encoder before training",
     "bag": "the mean of the trained embeddings",
 }
-BATCH_TOKENS = 12000
 
 
 class SentenceEncoder:
@@ -42,18 +41,13 @@ class SentenceEncoder:
             raise UsageError(f"--layer {layer}: is not from 1 to {layers} ({subject.label}).")
         self.device = next(subject.model.parameters()).device
 
-    def tokens(self, sentences: Sequence[str]) -> list[Tensor]:
-        """Returns the token numbers of sentences, each with the end token."""
+    def _dataset(self, sentences: Sequence[str]) -> Any:
         lang, data = self.subject.source_lang, self.subject.run.data
-        rows = []
-        for line in sentences:
-            pieces = segment(line, data, lang)
-            rows.append(self.subject.encode(pieces, "encoder"))
-        return rows
+        return self.subject.encoded([segment(line, data, lang) for line in sentences])
 
     def unknown(self, sentences: Sequence[str]) -> float:
         """Returns the share of unknown pieces in %."""
-        pieces = torch.cat([row[:-1] for row in self.tokens(sentences)])
+        pieces = torch.cat([row[:-1] for row in self._dataset(sentences).src])
         unknown = pieces.eq(self.subject.task.source_dictionary.unk())
         return 100 * float(unknown.float().mean())
 
@@ -68,14 +62,12 @@ class SentenceEncoder:
         model = self.subject.model
         if encoder == "random":
             model = untrained(self.subject).to(self.device)
-        tokens = self.tokens(sentences)
-        by_place: dict[int, Tensor] = {}
-        for places in _batches(tokens):
-            rows = [tokens[place] for place in places]
-            padding = self.subject.padding_idx
-            batch = torch.nn.utils.rnn.pad_sequence(rows, True, padding, "left").to(self.device)
-            by_place.update(zip(places, self._means(model, batch, encoder), strict=True))
-        return torch.stack([by_place[place] for place in range(len(tokens))])
+        numbers = range(len(sentences))
+        vectors: dict[int, Tensor] = {}
+        for batch in self.subject.batches_of(self._dataset(sentences), numbers):
+            means = self._means(model, batch["net_input"]["src_tokens"], encoder)
+            vectors.update(zip(batch["id"].tolist(), means, strict=True))
+        return torch.stack([vectors[number] for number in numbers])
 
     def _means(self, model: Any, tokens: Tensor, encoder: str) -> Tensor:
         """Returns means (B, C) over real positions; for embeddings, without the end token.
@@ -124,15 +116,3 @@ def untrained(subject: Subject) -> Any:
     with torch.random.fork_rng(devices=[]):  # models are built on the CPU
         torch.manual_seed(1)
         return subject.task.build_model(settings, from_checkpoint=True).eval()
-
-
-def _batches(tokens: Sequence[Tensor]) -> Iterator[list[int]]:
-    """Yields positions of sentences of similar length, in batches that fit into memory."""
-    batch: list[int] = []
-    for place in sorted(range(len(tokens)), key=lambda place: len(tokens[place])):
-        if batch and (len(batch) + 1) * len(tokens[place]) > BATCH_TOKENS:
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
