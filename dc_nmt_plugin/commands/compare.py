@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..files import making, write_lines
 from .parser import Parser, add_forms, add_plain_text, form_of, print_json, values_of
 
 if TYPE_CHECKING:
@@ -48,6 +50,11 @@ def parser() -> Parser:
     parser.add_argument("--reference", metavar="FILE", help="of plain text files: raw text")
     add_plain_text(parser)
     parser.add_argument(
+        "--texts", type=Path, metavar="DIR",
+        help="write what is compared into a new folder, in words, and print the command of "
+        "compare-mt, which makes a page about n-grams, words and sentences",
+    )  # fmt: skip
+    parser.add_argument(
         "--t-test", action="store_true",
         help="one-tailed paired t-test over sentence BLEU (residual decoder, Table 3)",
     )  # fmt: skip
@@ -80,7 +87,7 @@ def main(argv: Sequence[str]) -> int:
 def compare(
     systems: Sequence[System], metric: Metric, args: argparse.Namespace
 ) -> ComparisonReport:
-    """Tests the differences of the systems to the first one."""
+    """Tests the systems, and writes the requested texts."""
     from ..evaluation.significance import paired_bootstrap, t_tests
     from ..evaluation.systems import sides_of
     from ..evaluation.table_text import comparison_notes
@@ -89,13 +96,41 @@ def compare(
     texts = {label: side.hypotheses for label, side in sides.items()}
     first, language = sides[systems[0].label], systems[0].target_lang
     references = first.references
+    # before the bootstrap, which takes minutes
+    if args.texts:
+        words = {"reference": references, **texts}
+        if metric.is_bleu:
+            tokenize = metric.make(language).tokenizer
+            words = {name: list(map(tokenize, metric.prepared(words[name]))) for name in words}
+        _write_texts(args.texts, words, metric.lowercase)
     tests = t_tests(texts, references, language, metric) if args.t_test else []
     _, signature = metric.score(first.hypotheses, references, language)
-    systems_and_lines = f"{len(texts)} systems, {len(references):,} sentences"
-    print(f"dc-nmt compare: paired bootstrap of {systems_and_lines}", file=sys.stderr, flush=True)
+    _progress(f"paired bootstrap of {len(texts)} systems, {len(references):,} sentences")
     comparisons = paired_bootstrap(texts, references, language, metric)
     notes = comparison_notes(comparisons, metric.name)
     return ComparisonReport(metric.name, signature, first.origin, notes, comparisons, tests)
+
+
+def _write_texts(folder: Path, texts: Mapping[str, Sequence[str]], lowercase: bool) -> None:
+    """Writes texts, of which the first is the reference, and prints compare-mt's command.
+
+    Raises:
+        UserError: the folder has files
+    """
+    files = []
+    with making(folder) as part:
+        for number, lines in enumerate(texts.values()):
+            name = f"system{number}" if number else "reference"
+            files.append(str(folder / name))
+            write_lines(part / name, list(lines))
+    command = ["compare-mt", *files, "--sys_names", *list(texts)[1:]]
+    command += ["--compare_scores", f"score_type=bleu,bootstrap=1000,case_insensitive={lowercase}"]
+    command += ["--output_directory", str(folder / "report")]
+    _progress(shlex.join(command))
+
+
+def _progress(step: str) -> None:
+    print(f"dc-nmt compare: {step}", file=sys.stderr, flush=True)
 
 
 def format_report(report: ComparisonReport, form: Form) -> str:

@@ -62,6 +62,10 @@ class Metric:
     prepared_by: str = ""
 
     @property
+    def lowercase(self) -> bool:
+        return self.name.endswith("-lc")
+
+    @property
     def is_bleu(self) -> bool:
         return self.name not in ("chrf", "ter", "ter-char")
 

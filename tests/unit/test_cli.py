@@ -19,7 +19,10 @@ from dc_nmt_plugin.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCTOR = "dc_nmt_plugin.commands.doctor.main"
-HEAVY = ("torch", "fairseq", "omegaconf", "hydra", "scipy", "sklearn", "matplotlib", "sacrebleu")
+HEAVY = (
+    *("torch", "fairseq", "omegaconf", "hydra", "scipy", "sklearn", "matplotlib", "sacrebleu"),
+    "compare_mt",
+)
 
 
 def test_help_lists_every_command(capsys):

@@ -97,7 +97,7 @@ def test_pip_gets_the_fairseq_that_the_set_up_would_and_compiles_none(wheel, min
         fairseqs = [f"{r.name}{r.specifier}" for r in required if r.name in install_fairseq.NAMES]
         assert fairseqs == [install_fairseq.WHEEL] * install_fairseq.has_wheel()
     names = {r.name for r in required}
-    assert {"torch", "sacrebleu", "subword-nmt", "babel"} <= names
+    assert {"torch", "sacrebleu", "subword-nmt", "compare-mt", "six", "babel"} <= names
     assert not {"pytest", "ruff", "mypy"} & names
 
 

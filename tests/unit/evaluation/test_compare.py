@@ -1,11 +1,14 @@
-"""``dc-nmt compare``."""
+"""``dc-nmt compare``, and compare-mt's command."""
 
 from __future__ import annotations
 
 import json
 import random
+import shlex
 import shutil
+import sys
 from dataclasses import asdict
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -87,6 +90,26 @@ def test_the_t_test_of_a_paper_and_latex(folder, texts, capsys):
     assert "one-tailed paired t-test" in printed
     _, latex = compare(folder, f"{TEXT} --t-test --latex", capsys)
     assert latex.count(r"\begin{tabular}") == 2 and "% over sentence BLEU" in latex
+
+
+def test_the_printed_command_of_compare_mt_makes_its_page(folder, capsys, monkeypatch):
+    words = [str(folder / word) for word in ("base", "good")]
+    words += ["--reference", str(folder / "ref.en"), "--target-lang", "en", "--texts"]
+    assert compare_command.main([*words, str(folder / "texts")]) == 0
+    printed = capsys.readouterr()
+    (command,) = [line for line in printed.err.splitlines() if "compare-mt" in line]
+    monkeypatch.setattr(sys, "argv", shlex.split(command.partition(": ")[2]))
+    assert sys.argv[0] == "compare-mt"
+    (program,) = entry_points(group="console_scripts", name="compare-mt")
+    program.load()()
+    page = (folder / "texts/report/index.html").read_text()
+    assert all(part in page for part in ("Aggregate Scores", "Characteristic N-grams", "good"))
+    # in vain into a folder with something else
+    (folder / "mine").mkdir()
+    (folder / "mine/thesis.tex").write_text("years of work")
+    with pytest.raises(UserError, match="mine exists already"):
+        compare_command.main([*words, str(folder / "mine")])
+    assert [path.name for path in (folder / "mine").iterdir()] == ["thesis.tex"]
 
 
 def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch):
