@@ -99,13 +99,10 @@ class JointTranslationTask(FairseqTranslationTask):
             "--decode-with": self.cfg.decode_with != MAIN,
             "--no-aux-fusion": self.cfg.no_aux_fusion,
         }
-        if any(changes.values()) and not from_checkpoint:
+        flags = ", ".join(flag for flag, changed in changes.items() if changed)
+        if flags and not from_checkpoint:
             # they would change training, or what --eval-bleu measures
-            raise ConfigError(
-                f"{flag}: is for decoding a trained model, not for training."
-                for flag, changed in changes.items()
-                if changed
-            )
+            raise ConfigError(f"{flags}: for decoding a trained model, not for training.")
         names = [name.strip() for name in self.cfg.eval_bleu_decoders.split(",")]
         if names != [MAIN] and not self.cfg.eval_bleu:
             raise ConfigError("--eval-bleu-decoders: needs --eval-bleu.")

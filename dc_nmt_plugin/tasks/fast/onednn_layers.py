@@ -54,7 +54,6 @@ def _helps_float32() -> bool:
     return (
         processor().startswith("AMD")
         and torch.backends.cpu.get_cpu_capability() == "AVX512"
-        and torch.backends.mkldnn.is_available()
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")
     )
 
