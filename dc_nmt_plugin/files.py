@@ -148,8 +148,9 @@ def write_json(path: str | os.PathLike[str], values: Any) -> None:
     write_text(path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
 
 
-def write_lines(path: str | os.PathLike[str], lines: list[str]) -> None:
-    write_text(path, "".join(f"{line}\n" for line in lines))
+def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
+    with writing(path) as out:
+        out.writelines(f"{line}\n" for line in lines)
 
 
 def write_parallel(paths: Sequence[str | os.PathLike[str]], rows: Iterable[Sequence[str]]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import TypeVar
 from tqdm import tqdm
 
 from ..errors import UserError
-from ..files import write_parallel, writing
+from ..files import write_lines, write_parallel
 from ..steps import Command, Step, stamp_of
 from ..text.checks import refuse, report, scan_groups
+from ..text.lines import stream_lines
 from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
 from .formats import Pair, read_pairs
@@ -101,11 +101,9 @@ class Corpora:
         return self._pairs(part, "tok")
 
     def _pairs(self, part: Part, kind: str) -> Iterator[Pair]:
-        paths = [self.folder / part.name / f"{kind}.{language}" for language in self.recipe.pair]
-        with ExitStack() as stack:
-            sides = [stack.enter_context(open(p, encoding="utf-8", newline="\n")) for p in paths]
-            for one, other in zip(*sides, strict=True):
-                yield one.removesuffix("\n"), other.removesuffix("\n")
+        folder = self.folder / part.name
+        first, second = (stream_lines(folder / f"{kind}.{code}") for code in self.recipe.pair)
+        return zip(first, second, strict=True)
 
     def _members(self, part: Part) -> list[tuple[str, str | None]]:
         """Returns (file, member of that archive or None) for both languages."""
@@ -146,13 +144,9 @@ class Corpora:
             )
         settings = replace(self.settings, tokenizer="none") if part.tokenised else self.settings
         for language in self.recipe.pair:
-            with (
-                open(to / f"raw.{language}", encoding="utf-8", newline="\n") as lines,
-                writing(to / f"tok.{language}") as out,
-            ):
-                texts = (line.removesuffix("\n") for line in lines)
-                shown = self._progress(part, texts, f"tokenise {language}")
-                out.writelines(line + "\n" for line in tokenise(shown, language, settings))
+            lines = stream_lines(to / f"raw.{language}")
+            shown = self._progress(part, lines, f"tokenise {language}")
+            write_lines(to / f"tok.{language}", tokenise(shown, language, settings))
 
     def refuse_count(self, problem: str) -> None:
         """Raises a UserError for another number of pairs than published.

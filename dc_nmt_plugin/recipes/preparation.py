@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +11,7 @@ from ..errors import UserError, check_choices
 from ..files import sha256, write_json, write_parallel
 from ..machine import usable_cpus
 from ..steps import Command, ShellWord, Step, stamp_of
-from ..text.lines import check_same_count, remove_bpe
+from ..text.lines import check_same_count, remove_bpe, stream_lines
 from ..text.preparation import fits
 from .corpora import Corpora
 from .plan import LENGTHS
@@ -234,24 +233,21 @@ def clean_pieces(
     before = 0
     paths = [folder / f"train.{language}" for language in languages]
 
-    def kept(sides: Iterable[Iterable[str]]) -> Iterator[list[str]]:
+    def kept() -> Iterator[tuple[str, str]]:
         nonlocal before
-        for first, second in zip(*sides, strict=True):
+        for first, second in zip(*map(stream_lines, paths), strict=True):
             before += 1
             good = fits(first, second, max_tokens, ratio)
             if good and max_words:
                 good = fits(remove_bpe(first), remove_bpe(second), max_words, 0)
             if good:
-                yield [first.removesuffix("\n"), second.removesuffix("\n")]
+                yield first, second
 
-    with ExitStack() as stack:
-        sides = [stack.enter_context(open(p, encoding="utf-8", newline="\n")) for p in paths]
-        after = write_parallel(paths, kept(sides))
+    after = write_parallel(paths, kept())
     if not after:
         raise UserError(f"{folder}: no training pair has at most {max_tokens} pieces")
     longest = {}
     for path in (folder / f"{split}.{language}" for split in SPLITS for language in languages):
-        with open(path, encoding="utf-8", newline="\n") as lines:
-            longest[path.name] = max((len(line.split()) for line in lines), default=0)
+        longest[path.name] = max(len(line.split()) for line in stream_lines(path))
     write_json(folder / LENGTHS, longest)
     return before, after

@@ -8,9 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..errors import UserError
-from ..files import write_json, write_parallel, writing
+from ..files import write_json, write_lines, write_parallel
 from ..table import format_table
 from ..text.checks import bare
+from ..text.lines import stream_lines
 from ..text.preparation import fits, learn_truecaser
 from .corpora import Corpora
 from .recipe import Part, Recipe
@@ -149,12 +150,11 @@ def _write(
 def _truecase(corpora: Corpora, to: Path) -> None:
     for language in corpora.recipe.pair:
         corpora.say(f"learning the truecaser of {language} (kept beside the text)")
-        with open(to / f"tokenised/train.{language}", encoding="utf-8", newline="\n") as lines:
-            truecase = learn_truecaser(lines, to / f"truecase.{language}")
+        train = stream_lines(to / f"tokenised/train.{language}")
+        truecase = learn_truecaser(train, to / f"truecase.{language}")
         for split in corpora.recipe.splits:
             path = to / f"tokenised/{split}.{language}"
-            with open(path, encoding="utf-8", newline="\n") as lines, writing(path) as out:
-                out.writelines(truecase(line.removesuffix("\n")) + "\n" for line in lines)
+            write_lines(path, map(truecase, stream_lines(path)))
 
 
 def _check_counts(corpora: Corpora, counts: dict[str, int]) -> None:
