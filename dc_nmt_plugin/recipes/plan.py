@@ -178,19 +178,12 @@ def _settings(recipe: Recipe, options: RunOptions) -> RunSettings:
 
 
 def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> Experiment:
-    if not re.fullmatch(r"[\w.]*", options.decoding):
+    if not re.fullmatch(r"[\w.]*", options.decoding) or options.decoding in recipe.splits:
         raise UsageError(
             f"--as: {options.decoding!r} becomes a part of folders' names: use letters, digits, "
-            "_ and ."
+            f"_ and ., and none of {', '.join(recipe.splits)}"
         )
-    if options.decoding in recipe.splits:
-        raise UsageError(
-            f"--as: {options.decoding!r} is one of the recipe's sets of text, whose own folder has "
-            "that name; take another"
-        )
-    name = options.name
-    if name is None:
-        name = _default_name(recipe, options, settings)
+    name = options.name or _default_name(recipe, options, settings)
     averaged = "average"
     # another number of checkpoints leaves the mean of the run's own decoding as it is
     if options.average is not None and (options.decoding or options.subset != "test"):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from fairseq.data import LanguagePairDataset
 from fairseq.data.data_utils import infer_language_pair
 
 from ..analysis.matrix import Attention, attentions_of
@@ -101,8 +102,15 @@ class LoadedRun:
         lines = [lines] if isinstance(lines, str) else list(lines)
         pieces = self._text.pieces(lines)
         numbers = [n for n, line in enumerate(lines) if is_visible(line) and pieces[n]]
-        rows = [self._encoded(pieces[n], first + n) for n in numbers]
-        best = self._best(rows)
+        dataset = self._subject.encoded([pieces[n] for n in numbers])
+        most = self._subject.positions[0]
+        for number, length in zip(numbers, dataset.src_sizes, strict=True):
+            if length > most:
+                raise UserError(
+                    f"line {first + number}: has {length:,} pieces with its end, and the model "
+                    f"{most:,} positions: split it"
+                )
+        best = self._best(dataset)
         hypotheses = self._text.raw([text for text, _ in best])
         translations = [Translation(line, "", None) for line in lines]
         for number, hypothesis, (_, score) in zip(numbers, hypotheses, best, strict=True):
@@ -141,31 +149,17 @@ class LoadedRun:
         attentions = attentions_of(self._subject, dataset, 0, pieces[1] if pieces[1:] else None)
         return {site.name: attention for site, attention in attentions.items()}
 
-    def _encoded(self, pieces: str, number: int) -> torch.Tensor:
-        """Returns the token numbers of a line, the end token last."""
-        row = self._subject.encode(pieces, "encoder")
-        most = self._subject.positions[0]
-        if len(row) > most:
-            raise UserError(
-                f"line {number}: has {len(row):,} pieces with its end, and the model {most:,} "
-                "positions: split it"
-            )
-        return row
-
     @torch.no_grad()
-    def _best(self, rows: Sequence[torch.Tensor]) -> list[tuple[str, float]]:
-        """Returns pieces and score of each row's best translation."""
-        if not rows:
-            return []
-        translator, best = self._subject, {}
-        lengths = torch.tensor(list(map(len, rows)))
-        dataset = translator.task.build_dataset_for_inference(list(rows), lengths)
-        for batch in translator.batches_of(dataset, range(len(rows))):
-            hypotheses = translator.best(self._generator, batch)
+    def _best(self, dataset: LanguagePairDataset) -> list[tuple[str, float]]:
+        """Returns pieces and score of the best translation of each sentence of a dataset."""
+        subject, best = self._subject, {}
+        numbers = range(len(dataset))
+        for batch in subject.batches_of(dataset, numbers) if numbers else ():
+            hypotheses = subject.best(self._generator, batch)
             for number, each in zip(batch["id"].tolist(), hypotheses, strict=True):
                 score = float(each["score"]) / math.log(2)
-                best[number] = (translator.target_text(each["tokens"]), score)
-        return [best[number] for number in range(len(rows))]
+                best[number] = (subject.target_text(each["tokens"]), score)
+        return [best[number] for number in numbers]
 
 
 # -- text before and after the model -----------------------------------------------------------
