@@ -51,8 +51,7 @@ class Corpora:
             UserError: a file is missing or unusable, or the number of lines is wrong
         """
         if not self.here(part):
-            names = {name for name, _ in self._members(part)}
-            self.say(f"{part.name}: left out, {', '.join(sorted(names))} is not here")
+            self.say(f"{part.name}: left out, {', '.join(self._files(part))} is not here")
             return False
         step = Step(
             part.name,
@@ -71,10 +70,9 @@ class Corpora:
 
         A corpus that was read before counts as present, even if its files are gone.
         """
-        files = [name for name, _ in self._members(part)]
         return (
             not part.optional
-            or all(self.sources.available(name) for name in files)
+            or all(map(self.sources.available, self._files(part)))
             or (self.folder / part.name).is_dir()
         )
 
@@ -105,21 +103,21 @@ class Corpora:
         first, second = (stream_lines(folder / f"{kind}.{code}") for code in self.recipe.pair)
         return zip(first, second, strict=True)
 
-    def _members(self, part: Part) -> list[tuple[str, str | None]]:
-        """Returns (file, member of that archive or None) for both languages."""
-        return [part.member(language) for language in self.recipe.pair]
+    def _files(self, part: Part) -> list[str]:
+        return sorted({part.member(language)[0] for language in self.recipe.pair})
 
     def _make(self, part: Part, to: Path) -> None:
         """Writes a corpus, raw and tokenised."""
         paths = []
-        for language, (name, member) in zip(self.recipe.pair, self._members(part), strict=True):
+        for language in self.recipe.pair:
+            name, member = part.member(language)
             path = self.sources.path(name)
             if member is not None:
                 self.say(f"{part.name}: unpacking {member}")
                 path = to / f"unpacked.{language}"
                 extract(self.sources.path(name), member, path)
             paths.append(path)
-        pairs = read_pairs(part.format, (paths[0], paths[1]))
+        pairs = read_pairs(part.format, paths)
         if part.apostrophe:
             pairs = ((one.replace("’", "'"), other.replace("’", "'")) for one, other in pairs)
         if self.limit is not None:
@@ -138,7 +136,7 @@ class Corpora:
             self.say(report(findings))
         refuse(findings, allowed=NAMED)
         if part.lines is not None and part.lines != count:
-            files = " and ".join(sorted({name for name, _ in self._members(part)}))
+            files = " and ".join(self._files(part))
             self.refuse_count(
                 f"{part.name}: {count:,} pairs, and {part.lines:,} are known to be in {files}"
             )

@@ -148,7 +148,6 @@ def training_step(
     """Returns the training step of a run.
 
     Args:
-        run: the trained run
         updates, save_every: number of training updates, and between two checkpoints
         identity: flags that identify the run on any machine
         flags: of fairseq-train on this machine

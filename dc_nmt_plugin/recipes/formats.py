@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -24,7 +24,7 @@ _ID = re.compile(r'\bid\s*=\s*"?([^">\s]*)', re.I)
 _KEPT_TAG = re.compile(r"</?(?:title|description)>", re.I)
 
 
-def read_pairs(kind: str, paths: tuple[Path, Path]) -> Iterator[Pair]:
+def read_pairs(kind: str, paths: Sequence[Path]) -> Iterator[Pair]:
     """Yields the pairs of a corpus, including blank ones.
 
     Args:
@@ -39,13 +39,13 @@ def read_pairs(kind: str, paths: tuple[Path, Path]) -> Iterator[Pair]:
     return _tagged(paths) if kind == "iwslt-tags" else _segments(paths)
 
 
-def _lines(paths: tuple[Path, Path]) -> Iterator[Pair]:
+def _lines(paths: Sequence[Path]) -> Iterator[Pair]:
     first, second = (stream_lines(path, fix=True) for path in paths)
     return _together(paths, first, second, "line")
 
 
 def _together(
-    paths: tuple[Path, Path], first: Iterator[str], second: Iterator[str], what: str
+    paths: Sequence[Path], first: Iterator[str], second: Iterator[str], what: str
 ) -> Iterator[Pair]:
     for count, (one, other) in enumerate(zip_longest(first, second)):
         if one is None or other is None:
@@ -58,7 +58,7 @@ def _together(
         yield one, other
 
 
-def _tagged(paths: tuple[Path, Path]) -> Iterator[Pair]:
+def _tagged(paths: Sequence[Path]) -> Iterator[Pair]:
     """Skips metadata, which has its own lines, at the same positions on both sides."""
     for number, pair in enumerate(_lines(paths), start=1):
         first, second = map(_tagged_text, pair)
@@ -80,7 +80,7 @@ def _tagged_text(line: str) -> str | None:
     return None if line.startswith("<") else line
 
 
-def _segments(paths: tuple[Path, Path]) -> Iterator[Pair]:
+def _segments(paths: Sequence[Path]) -> Iterator[Pair]:
     sides = [_read_segments(path) for path in paths]
     for path, side in zip(paths, sides, strict=True):
         if not side:

@@ -180,9 +180,7 @@ def _write(
     pairs = {split: sides[0].lines for split, sides in scans.items()}
     origins = {split: " and ".join(map(str, paths)) for split, paths in files.items()}
     step = pairs["train"] // SAMPLED + 1
-    sample = list(
-        islice(read_pairs("plain", (files["train"][0], files["train"][1])), 0, None, step)
-    )
+    sample = list(islice(read_pairs("plain", files["train"]), 0, None, step))
     missing = [split for split in SPLITS if split not in files]
     if missing:
         pairs |= _hold_out(missing, folder / "text", files["train"], languages, scans)
@@ -262,7 +260,7 @@ def _hold_out(
     set_of = {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}
     pairs = {}
     for name in ("train", *sets):
-        rows = enumerate(read_pairs("plain", (paths[0], paths[1])))
+        rows = enumerate(read_pairs("plain", paths))
         pairs[name] = write_parallel(
             [folder / f"{name}.{code}" for code in languages],
             (row for place, row in rows if set_of.get(place, "train") == name),

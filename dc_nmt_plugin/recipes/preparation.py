@@ -213,9 +213,6 @@ def _same_counts(before: Sequence[Path], after: Sequence[Path]) -> Command:
     return Command(["dc-nmt", "check-text", "--counts", *files], call=check)
 
 
-# -- cleaning after BPE ------------------------------------------------------------------------
-
-
 def clean_pieces(
     folder: Path, languages: tuple[str, str], max_tokens: int, ratio: float, max_words: int = 0
 ) -> tuple[int, int]:

@@ -38,7 +38,6 @@ class Sources:
 
     def __init__(self, recipe: Recipe, raw: Path | None, downloads: Path, say: Say = print) -> None:
         self.recipe, self.raw, self.downloads, self.say = recipe, raw, downloads, say
-        self.folders = [folder for folder in (raw, downloads) if folder]
         self._verified: dict[str, Path] = {}
 
     def path(self, name: str) -> Path:
@@ -60,9 +59,8 @@ class Sources:
 
     def _here(self, file: SourceFile) -> Path | None:
         local = self.recipe.local(file)
-        places = [local] if local else [folder / file.name for folder in self.folders]
-        if self.raw and not local:
-            places += [self.raw / name for name in file.also]
+        mine = [self.raw / name for name in (file.name, *file.also)] if self.raw else []
+        places = [local] if local else [*mine, self.downloads / file.name]
         return next((path for path in places if path.is_file()), None)
 
     def _get(self, file: SourceFile) -> Path:
