@@ -5,6 +5,7 @@ from contextlib import nullcontext
 
 import pytest
 import torch
+from fairseq.nan_detector import NanDetector
 from fairseq.optim import FairseqOptimizer
 from helpers import build, perturb, sample, sentences, task
 from variants import VARIANTS
@@ -118,17 +119,20 @@ def test_without_memory_for_a_graph_a_batch_runs_as_usual(monkeypatch):
 
 
 @pytest.mark.parametrize("dummy", [True, False])
-def test_hooks_see_the_numbers_of_a_batch(dummy):
-    """fairseq's trainer looks for the origin of NaN with hooks, which run in no graph."""
-    model, seen = build("transformer_standard"), []
-    if not dummy:
-        model.register_forward_hook(lambda *_: seen.append(1))
+def test_nan_is_looked_for_without_a_graph(dummy, caplog):
+    """fairseq's trainer looks for its origin with hooks, which run in no graph."""
+    model = build("transformer_standard")
     training = object.__new__(JointTranslationTask)
     training.cfg = TranslationConfig(cuda_graphs=True)
     criterion, batch = JointLossCriterion(task(), False, 0.1), sample(*[sentences([3, 5])] * 2)
-    optimizer = FairseqOptimizer(None)
-    loss, size, _ = training.train_step(batch, model, criterion, optimizer, 0, ignore_grad=dummy)
-    assert bool(loss) != dummy and size == 8 and len(seen) == (not dummy)
+    arguments = batch, model, criterion, FairseqOptimizer(None), 0
+    if dummy:
+        assert training.train_step(*arguments, ignore_grad=True)[0] == 0
+        return
+    torch.nn.init.constant_(model.encoder.layers[1].fc1.bias, torch.nan)
+    with caplog.at_level("WARNING"), NanDetector(model):
+        training.train_step(*arguments)
+    assert "NaN detected in output of encoder.stack.layers.1.fc1" in caplog.text
 
 
 @pytest.mark.parametrize(

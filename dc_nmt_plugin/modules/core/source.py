@@ -39,6 +39,10 @@ class Source:
     cache: Cache = field(default_factory=dict)
     masks: list[Tensor] = field(default_factory=list)
 
+    def __getitem__(self, index: int) -> Tensor:
+        """Returns a feature. Hooks, such as those that look for NaN, take the first."""
+        return self.features[index]
+
     @property
     def sentences(self) -> int:
         return self.features[0].size(0)
