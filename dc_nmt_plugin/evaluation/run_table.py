@@ -38,6 +38,7 @@ _FREE_FLAGS = {
     *("seed", "tensorboard-logdir", "wandb-project"),
     *("max-tokens", "max-tokens-valid", "update-freq", "num-workers", "ddp-backend", "cpu"),
     *("distributed-world-size", "log-format", "log-interval", "log-file", "no-progress-bar"),
+    "cuda-graphs",
 }
 _TOKENS, _TEXT = "tokens an update", "digest of the training text"
 FURTHER_METRICS = ("mteval-v13a-lc", "chrf")  # columns beside the table's metric

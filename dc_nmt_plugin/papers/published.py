@@ -19,7 +19,7 @@ _NEUTRAL = {
     *("log-format", "log-interval", "log-file", "tensorboard-logdir", "wandb-project"),
     *("max-tokens", "update-freq", "max-tokens-valid", "batch-size-valid", "validate-interval"),
     *("validate-interval-updates", "distributed-world-size", "distributed-port", "ddp-backend"),
-    *("cpu", "checkpoint-activations"),
+    *("cpu", "cuda-graphs", "checkpoint-activations"),
     *("xagg-checkpoint", "skip-invalid-size-inputs-valid-test", "required-batch-size-multiple"),
 }
 _SEARCH = ("--beam", "--lenpen", "--length-penalty")

@@ -172,7 +172,7 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
     run(3, 0.1, "--max-tokens 1000 --amp")
     with pytest.raises(UserError, match="precision is fp32 in plain-s1 and amp in plain-s3"):
         results(task, "--over-seeds")
-    run(3, 0.1, "--max-tokens 1000")
+    run(3, 0.1, "--max-tokens 1000 --cuda-graphs")
     assert {row["label"]: row["seeds"] for row in rows(capsys, task, "--over-seeds")}["plain"] == 3
     run(3, 0.1, updates=99)
     with pytest.raises(UserError, match="updates is 2000 in plain-s1 and 99 in plain-s3"):

@@ -46,6 +46,7 @@ def test_no_published_number_differs_from_its_recipe():
     ("arch", "flags", "value", "differs"),
     [
         ("transformer_dc", (), "29.26", ""),
+        ("transformer_dc", ("--cuda-graphs",), "29.26", ""),
         ("transformer_dc", ("--encoder-self-attention-layers", "1-3"), "28.93", ""),
         ("transformer_dc", ("--dc-kernel-size", "8"), "28.47", ""),
         ("transformer_mlmha", ("--source-layers", "3"), "28.41", ""),
