@@ -128,8 +128,8 @@ progress() {
 }
 
 train() {
-  local graphs=(--cuda-graphs)
-  [ $device = gpu ] && [ "${1%-s*}" != transformer ] || graphs=() # not for fairseq's own
+  local graphs=()
+  [[ $device = cpu || $1 != transformer_* ]] || graphs=(--cuda-graphs) # not fairseq's own, not recurrent ones
   choose "$1"
   exec dc-nmt train "${chosen_run[@]}" "${machine[@]}" "${training[@]}" ${graphs[@]+"${graphs[@]}"} ${flags[@]+"${flags[@]}"}
 }

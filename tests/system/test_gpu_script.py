@@ -14,7 +14,7 @@ GPU = Path(__file__).resolve().parents[2] / "examples/europarl_en_fr/gpu.sh"
 # "quick" saves a checkpoint every 0.1 s, other systems every 0.4 s; "broken" fails at once
 DC_NMT = """#!/usr/bin/env bash
 set -eu
-command=$1 system=${3:-} out="" keep="" name=""
+command=$1 system=${3:-} out="" keep="" name="" words="$*"
 while [ $# -gt 0 ]; do
   case $1 in --out) out=$2 ;; --run) keep=$2 ;; --name) name=$2 ;; esac
   shift
@@ -24,6 +24,7 @@ case $command in
     [ $system != broken ] || { echo "no such flag"; exit 2; }
     run=$out/$name/checkpoints
     mkdir -p $run
+    echo "$words" >$out/$name/words
     while n=$(ls $run | wc -l); do
       touch $run/checkpoint_1_$((10 * n + 10)).pt
       echo "{\\"num_updates\\": \\"$((10 * n + 10))\\"}" >>$out/$name/train.log
@@ -45,9 +46,11 @@ def folder(tmp_path):
     return tmp_path
 
 
-def begin(folder: Path, *systems: str, minutes: float = 0.05) -> subprocess.Popen[str]:
+def begin(
+    folder: Path, *systems: str, minutes: float = 0.05, device: tuple[str, ...] = ("--cpu",)
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        ["bash", str(GPU), *systems, "--cpu", "--minutes", str(minutes), "--out", "out"],
+        ["bash", str(GPU), *systems, *device, "--minutes", str(minutes), "--out", "out"],
         cwd=folder,
         env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
         stdout=subprocess.PIPE,
@@ -98,3 +101,10 @@ def test_several_seeds_are_trained_together(folder):
     assert updates(folder, "quick", seed=7) == updates(folder, "slow", seed=7) == compared
     twice = begin(folder, "quick", "--seed", "2", "--seed", "2").communicate(timeout=20)[0]
     assert "--seed '2' was given twice" in twice
+
+
+def test_only_transformers_of_this_plugin_train_with_graphs(folder):
+    systems = ("transformer", "transformer_dc", "gru_selfattn_residual")
+    begin(folder, *systems, device=()).communicate(timeout=40)
+    words = {name: (folder / f"out/{name}-s1/words").read_text() for name in systems}
+    assert [name for name in systems if "--cuda-graphs" in words[name]] == ["transformer_dc"]
