@@ -143,6 +143,7 @@ def test_nan_is_looked_for_without_a_graph(dummy, caplog):
         ({"arch": "gru_selfattn_residual"}, "is for this plugin's Transformers"),
         ({"encoder_layerdrop": 0.1}, "does not go with --encoder-layerdrop"),
         ({"fp16": True}, "does not go with --fp16"),
+        ({"quantization_config_path": "a"}, "does not go with --quantization-config-path"),
         ({"left_pad_target": True}, "does not go with --left-pad-target"),
         (
             {"_name": "label_smoothed_cross_entropy_with_alignment"},
@@ -159,7 +160,8 @@ def test_nan_is_looked_for_without_a_graph(dummy, caplog):
 def test_what_a_graph_cannot_do_is_refused_first(changes, words):
     """A record, which asks more of a trainer, is not written yet."""
     usual = {"cuda": True, "distributed_world_size": 1, "arch": "transformer_standard"}
-    values = {**usual, "fp16": False, "amp": False, "left_pad_target": False, **changes}
+    off = dict.fromkeys(("fp16", "amp", "left_pad_target", "quantization_config_path"))
+    values = {**usual, **off, **changes}
     flags = Namespace(**{"_name": "transformer_dc", "cuda_graphs": True, **values})
     parts = ("task", "model", "criterion", "distributed_training")
     trainer = Namespace(

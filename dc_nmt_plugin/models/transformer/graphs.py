@@ -30,7 +30,9 @@ def refuse_what_cannot_be_recorded(trainer: Any) -> None:
     if not getattr(cfg.task, "cuda_graphs", False):
         return
     refused = [flag_name(flag) for flag in _NOT_RECORDED if getattr(cfg.model, flag, False)]
-    refused += [f"--{flag}" for flag in ("fp16", "amp") if cfg.common[flag]]
+    # a quantizer puts other modules into the model
+    common = ("fp16", "amp", "quantization_config_path")
+    refused += [flag_name(flag) for flag in common if cfg.common[flag]]
     refused += ["--left-pad-target"] if cfg.task.left_pad_target else []
     criterion = cfg.criterion._name
     if criterion not in _CRITERIONS | _OF_FAIRSEQ:
