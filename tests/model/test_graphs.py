@@ -7,8 +7,8 @@ import pytest
 import torch
 from fairseq.nan_detector import NanDetector
 from fairseq.optim import FairseqOptimizer
-from helpers import build, perturb, sample, sentences, task
-from variants import VARIANTS
+from helpers import build, few, perturb, sample, sentences, task
+from variants import MODULES, VARIANTS
 
 from dc_nmt_plugin.compat.dictionaries import when_training_begins
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
@@ -64,7 +64,7 @@ def test_loss_and_gradients_of_a_padded_batch_are_the_same(name):
         torch.testing.assert_close(others[key], gradient, rtol=1e-7, atol=1e-10, msg=key)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", few(VARIANTS, *MODULES))
 def test_no_operation_waits_for_the_numbers_of_a_batch(name, monkeypatch):
     """A graph cannot record it; on the meta device there are no numbers."""
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # knows no such device
