@@ -26,7 +26,8 @@ class GraphedTraining:
 
     def step(self, sample: dict[str, Any]) -> tuple[Tensor, int, dict[str, Any]]:
         """Returns loss, sample size and what to log, as fairseq's task does."""
-        self.model.train()
+        if not self.model.training:
+            self.model.train()
         net_input, target = sample["net_input"], sample["target"]
         tokens = net_input["src_tokens"], net_input["prev_output_tokens"], target
         numbers = self._graphs(PaddedBatch.build(*tokens, self.padding_idx, left=self.left))
