@@ -215,7 +215,7 @@ def test_replayed_steps_are_those_of_the_model(name):
         with torch.no_grad():  # as an optimizer's step
             for parameter in model.parameters():
                 parameter.mul_(0.99)
-    assert sum(each is not None for each in graphs._recorded.values()) == 2
+    assert len(graphs._recorded) == 2
 
 
 @GPU

@@ -7,6 +7,7 @@ depend on the numbers in a batch: :func:`shapes_are_fixed` says so to the model 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
@@ -16,9 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 MULTIPLE = 8  # of sentences and lengths
-WARM_UP = 3  # batches, in which torch's libraries begin
+RETURNS = 2  # batches of a shape before it gets a graph; torch's libraries begin in them
 FREE = 0.25  # of the GPU's memory; with less, further shapes run as usual
 
+Shape = tuple[torch.Size, ...]  # of source, decoder's input and target
 _fixed = False
 
 
@@ -82,7 +84,7 @@ class _Recorded(NamedTuple):
 
 
 class StepGraphs:
-    """Runs forward and backward pass of batches, from the second batch of a shape on as a graph.
+    """Runs forward and backward pass of batches, from the third batch of a shape on as a graph.
 
     Args:
         step: computes numbers to log, (N), from a batch, and adds gradients to the parameters
@@ -93,17 +95,16 @@ class StepGraphs:
         self._step = step
         self._parameters = [each for each in parameters if each.requires_grad]
         self._gradients = [torch.empty_like(each) for each in self._parameters]  # all graphs add to
-        self._recorded: dict[tuple[torch.Size, ...], _Recorded | None] = {}
+        self._seen: Counter[Shape] = Counter()
+        self._recorded: dict[Shape, _Recorded] = {}
         self._stream = torch.cuda.Stream()
-        self._runs = 0
 
     def __call__(self, batch: PaddedBatch) -> Tensor:
         """Returns the numbers (N) of a batch, after adding its gradients."""
-        self._runs += 1
         shape = tuple(tokens.shape for tokens in batch)
         recorded = self._recorded.get(shape)
         if recorded is None and not self._may_record(shape):
-            self._recorded[shape] = None  # seen
+            self._seen[shape] += 1
             return self._run(batch)
         self._share_gradients()
         if recorded is None:
@@ -111,15 +112,15 @@ class StepGraphs:
                 recorded = self._recorded[shape] = self._record(batch)
         if recorded is None:
             torch.cuda.empty_cache()  # while torch records, it does not free what it keeps
-            del self._recorded[shape]
+            self._seen[shape] = 0
             return self._run(batch)
         torch._foreach_copy_(list(recorded.inputs), list(batch))
         recorded.graph.replay()
         return recorded.output.clone()
 
-    def _may_record(self, shape: tuple[torch.Size, ...]) -> bool:
+    def _may_record(self, shape: Shape) -> bool:
         """Returns whether it is worth a graph, and the GPU has room: an operation takes 64 KB."""
-        if self._runs <= WARM_UP or shape not in self._recorded:
+        if self._seen[shape] < RETURNS:
             return False
         free, total = torch.cuda.mem_get_info()
         return free > FREE * total
@@ -131,8 +132,8 @@ class StepGraphs:
     def _record(self, batch: PaddedBatch) -> _Recorded:
         inputs = PaddedBatch(*(tokens.clone() for tokens in batch))
         graph = torch.cuda.CUDAGraph()
-        others = [each for each in self._recorded.values() if each is not None]
-        pool = others[0].graph.pool() if others else None
+        first = next(iter(self._recorded.values()), None)
+        pool = None if first is None else first.graph.pool()
         self._stream.wait_stream(torch.cuda.current_stream())
         # as torch.cuda.graph, which also collects all garbage each time
         with torch.cuda.stream(self._stream):
