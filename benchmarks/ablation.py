@@ -20,7 +20,7 @@ class Group(NamedTuple):
     Attributes:
         mode: of :func:`programs.compare_programs`
         flag: precision; fairseq-generate does not know --bf16
-        systems: names of architectures without their first word and size
+        systems: names of architectures without their first word and size; flags may follow
         without: pieces that are switched off, one at a time
         seconds: at most, after the start of the programs
         size: end of the architectures' names
@@ -37,7 +37,7 @@ class Group(NamedTuple):
 GROUPS = (
     Group("train", "--bf16", ALL, (), 30),
     Group("decode", "--fp16", ALL, (), 30),
-    Group("train", "--bf16", ("standard",), ("optimizer",), 15),
+    Group("train", "--bf16", ("standard", "standard --cuda-graphs"), ("optimizer",), 60),
     Group("train", "--bf16", ("standard",), (), 15, size=""),
     Group("decode", "--fp16", ("standard",), ("beam_search",), 15, size=""),
     Group("decode", "--fp16", ("standard", "mlmha_m_00"), ("beam_search", "joint_attention"), 15),
@@ -48,7 +48,7 @@ GROUPS = (
 def measure_groups(options: Any) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yields title and rows of each group, until the time of ``--seconds`` is over.
 
-    On a CPU everything is in float32.
+    On a CPU everything is in float32, and systems with flags of a GPU are left out.
     """
     start = time.monotonic()
     for group in GROUPS:
@@ -56,8 +56,10 @@ def measure_groups(options: Any) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         if left < 5:
             return
         options.without = group.without
-        options.flags = [group.flag] if options.device == "cuda" else []
-        systems = [f"transformer_{name}{group.size}" for name in group.systems]
+        on_gpu = options.device == "cuda"
+        options.flags = [group.flag] if on_gpu else []
+        parts = [name.partition(" ") for name in group.systems if on_gpu or " " not in name]
+        systems = [f"transformer_{name}{group.size} {flags}".strip() for name, _, flags in parts]
         title = f"{group.mode} {' '.join(options.flags)}, size {group.size or '_base'}"
         try:
             seconds = min(group.seconds, left)
