@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from .dictionaries import check_text
 
 
@@ -27,8 +27,8 @@ def to_ctranslate2(
         name: path of the checkpoint
 
     Raises:
-        UserError: CTranslate2 does not support a part of the model, or `data` has other
-            dictionaries than the training
+        UserError: CTranslate2 does not support a part of the model, or `data` has no dictionaries
+            or others than the training
     """
     from ctranslate2.converters import FairseqConverter
 
@@ -36,7 +36,11 @@ def to_ctranslate2(
     config = TranslationConfig(
         data=str(data), source_lang=saved.get("source_lang"), target_lang=saved.get("target_lang")
     )
-    check_text(name, stock, TranslationTask.setup_task(config))
+    try:
+        task = TranslationTask.setup_task(config)
+    except Exception as error:  # fairseq raises nothing narrower
+        raise UsageError(f"--data {data}: has no text for {name} ({error})") from error
+    check_text(name, stock, task)
     # the converter reads fairseq's older form, in which all settings are one Namespace
     settings = argparse.Namespace(**{**saved, **stock["cfg"]["model"], "task": "translation"})
     with tempfile.TemporaryDirectory() as folder:

@@ -78,7 +78,13 @@ def contradictions(cfg: Any) -> list[str]:
             "--maximize-best-checkpoint-metric too."
         )
     schedule, updates = cfg.lr_scheduler, cfg.optimization.max_update
-    if schedule and schedule._name == "polynomial_decay" and not schedule.end_learning_rate:
+    name = schedule and schedule._name
+    if name == "cosine" and schedule.lr_period_updates <= 0 < updates == schedule.warmup_updates:
+        problems.append(
+            f"--warmup-updates: {updates} is --max-update; the last update would divide by 0. Give "
+            "less."
+        )
+    if name == "polynomial_decay" and not schedule.end_learning_rate:
         end = schedule.total_num_update
         if 0 < end < updates:
             problems.append(

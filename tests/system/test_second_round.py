@@ -21,6 +21,7 @@ REFUSED = {
     "--maximize-best-checkpoint-metric": ["--maximize-best-checkpoint-metric", "lower"],
     "--best-checkpoint-metric accuracy": ["--best-checkpoint-metric", "higher"],
     "--lr-scheduler polynomial_decay --total-num-update 3 --max-update 6": ["--total-num-update"],
+    "--lr-scheduler cosine --warmup-updates 6 --max-update 6": ["--warmup-updates: 6"],
     '--eval-bleu --eval-bleu-args {"beam":1,"max_len_bb":9}': ["'max_len_b'", "--eval-bleu-args"],
     "--best-checkpoint-metric bleu --maximize-best-checkpoint-metric": ["needs --eval-bleu"],
     "--arch transformer_tiny": [f"--criterion {ARCH}", "transformer_tiny needs", "label_smoothed"],
