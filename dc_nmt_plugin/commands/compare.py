@@ -107,7 +107,8 @@ def compare(
     _, signature = metric.score(first.hypotheses, references, language)
     _progress(f"paired bootstrap of {len(texts)} systems, {len(references):,} sentences")
     comparisons = paired_bootstrap(texts, references, language, metric)
-    notes = comparison_notes(comparisons, metric.name)
+    notes = [f"{label}: {s.origin}" for label, s in sides.items() if s.origin != first.origin]
+    notes += comparison_notes(comparisons, metric.name)
     return ComparisonReport(metric.name, signature, first.origin, notes, comparisons, tests)
 
 

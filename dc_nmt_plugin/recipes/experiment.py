@@ -106,7 +106,7 @@ class TrainingStep(Step):
         if begun and read_stamp(folder / "settings.stamp") not in (None, stamp):
             raise UserError(
                 f"{folder} has a run with other data or settings (see its command.txt): "
-                "use another folder, or remove that one"
+                "give another --name, or remove that folder"
             )
         folder.mkdir(parents=True, exist_ok=True)
         without_save_dir = Command(self.command[:-2])

@@ -45,7 +45,7 @@ class Run:
         if name in named:
             return named[name]
         if name:
-            names = ", ".join(filter(None, named)) or "none"
+            names = ", ".join(filter(None, named)) or "none with a name"
             raise UserError(f"{path}: {place} has no scored translation {name!r}; there is {names}")
         if not runs:
             raise UserError(

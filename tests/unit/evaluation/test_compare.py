@@ -114,8 +114,8 @@ def test_the_printed_command_of_compare_mt_makes_its_page(folder, capsys, monkey
 
 def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch):
     monkeypatch.chdir(folder)
-    for name in ("base", "good"):
-        flags = f"{name} --reference ref.en \
+    for name, kind in (("base", ""), ("good", "--tokenized --tokenizer moses")):
+        flags = f"{name} {kind} --reference ref.en \
                  --target-lang en --out runs/{name}/run.json --paper chrf"
         score_command.main(flags.split())
     elsewhere = folder / "elsewhere"
@@ -125,6 +125,7 @@ def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch)
     found, _ = compare(folder, "runs/base runs/good/run.json", capsys)
     assert [c["name"] for c in found["comparisons"]] == ["base", "good"]
     assert found["metric"] == "chrf"
+    assert found["notes"][0] == "good: hypotheses moses undone; reference as given"
     # plain text beside a run takes its reference
     found, _ = compare(folder, "runs/base good --metric ter --names one two", capsys)
     assert [c["name"] for c in found["comparisons"]] == ["one", "two"]
