@@ -183,6 +183,8 @@ class Recipe:
         first, second = pair.split("-")
         self.pair = (first, second)
         self.directions = self.task.directions or [pair]
+        both = (pair, f"{second}-{first}")
+        check_choices(f"{path}: directions", self.directions, both, error=UserError)
         self.direction = direction or self.directions[0]
         self.source, self.target = self.direction.split("-")
         self.name = _name_in(self.folder, pair, self.direction)

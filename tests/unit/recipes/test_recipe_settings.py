@@ -274,6 +274,7 @@ def test_both_directions_share_the_data():
     ("change", "named"),
     [
         (("pair: es-en", "pair: spanish"), "pair: 'spanish'"),
+        (("directions: [es-en", "directions: [es-fr"), "directions: 'es-fr' is not one of es-en"),
         (("bpe:\n", "bpo:\n"), "bpo: 'bpo' is not one of title, pair"),
         (("format: iwslt-tags", "format: tags"), "parts[...].format: Invalid enum value 'tags'"),
         (("like: thesis-iwslt", "like: thesis"), "settings.all.like: 'thesis' is not one of thes"),
