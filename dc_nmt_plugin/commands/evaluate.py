@@ -81,7 +81,7 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
             )
         if not run.is_trained():
             print(
-                f"the run in {run.folder} has not finished; its checkpoints so far are evaluated",
+                f"{run.folder}: not finished; its last checkpoints are evaluated (--average N)",
                 file=sys.stderr,
             )
     pipeline.begin_script(run.binarised.parent, run.folder.parent, options.seed)
