@@ -81,7 +81,7 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
             )
         if not run.is_trained():
             print(
-                f"{run.folder}: not finished; its last checkpoints are evaluated (--average N)",
+                f"{run.folder} has not finished; its last checkpoints are evaluated (--average N)",
                 file=sys.stderr,
             )
     pipeline.begin_script(run.binarised.parent, run.folder.parent, options.seed)
