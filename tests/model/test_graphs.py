@@ -48,7 +48,7 @@ def loss_and_gradients(model, batch, keep=False):
     return log, {name: each.grad for name, each in model.named_parameters()}
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", few(VARIANTS, *MODULES))
 def test_loss_and_gradients_of_a_padded_batch_are_the_same(name):
     arch, given = VARIANTS[name]
     model = perturb(build(arch, **{**given, **NO_DROPOUT})).double().train()
@@ -192,7 +192,7 @@ def batch_on_gpu(number, short=False):
 
 
 @GPU
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", few(VARIANTS, *MODULES))
 def test_replayed_steps_are_those_of_the_model(name):
     arch, given = VARIANTS[name]
     if given.get("xagg_checkpoint"):
