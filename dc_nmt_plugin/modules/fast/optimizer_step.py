@@ -60,12 +60,13 @@ def clear_gradients(optimizer: Any) -> bool:
 
 def gradients_to_float32(optimizer: Any) -> bool:
     """Copies gradients of fairseq's optimizer for half precision into those of float32."""
+    if not optimizer._needs_sync:  # fairseq asks again before its step
+        return True
     low, exact = _in_both_precisions(optimizer)
     if not low or not all(each.grad is not None for each in (*low, *exact)):
         return False
-    if optimizer._needs_sync:
-        torch._foreach_copy_([each.grad for each in exact], [each.grad for each in low])
-        optimizer._needs_sync = False
+    torch._foreach_copy_([each.grad for each in exact], [each.grad for each in low])
+    optimizer._needs_sync = False
     return True
 
 
