@@ -1,4 +1,4 @@
-"""What ``--cuda-graphs`` cannot train."""
+"""Refuses training runs that ``--cuda-graphs`` cannot record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...flags import flag_name
 from ...names import PUBLISHED
 from .encoder import TransformerEncoder
 
-# without a batch's own choice of layers, or a second forward pass
+# each batch would choose its layers, or run layers again in the backward pass
 _NOT_RECORDED = (
     "encoder_layerdrop",
     "decoder_layerdrop",
