@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from contextlib import nullcontext
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -98,24 +99,42 @@ def test_graphs_and_longer_batches_read_the_same_positions():
 
 
 def test_without_memory_for_a_graph_a_batch_runs_as_usual(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "Stream", object)
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (1, 1))
+    class Graph:
+        capturing = False
+
+        def capture_begin(self, **options):
+            Graph.capturing = True
+
+        def capture_end(self):
+            Graph.capturing = False
+            raise RuntimeError("capture was invalidated")
+
+    stream = Mock()
+    for name, twin in {
+        "CUDAGraph": Graph,
+        "Stream": lambda: stream,
+        "current_stream": lambda: stream,
+        "stream": nullcontext,
+        "mem_get_info": lambda: (1, 1),
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, twin)
     always, sometimes = (torch.nn.Parameter(torch.ones(2)) for _ in range(2))
 
     def step(batch):
+        if Graph.capturing:
+            recordings.append(batch)
+            raise torch.OutOfMemoryError
         used = always if batch.source[0, 0] == 0 else always * sometimes
         used.sum().backward()
         return used.sum().detach()[None]
 
-    def record(batch):
-        raise torch.OutOfMemoryError
-
+    recordings = []
     graphs = StepGraphs(step, [always, sometimes])
-    monkeypatch.setattr(graphs, "_record", record)
     for number in range(8):
         graphs(PaddedBatch(*[torch.full((8, 8), number % 2)] * 3))
         assert always.grad.tolist() == [number + 1] * 2
         assert number == 0 or sometimes.grad.tolist() == [(number + 1) // 2] * 2
+    assert len(recordings) == 2  # the third batch of the shape, and the third after it
 
 
 @pytest.mark.parametrize("dummy", [True, False])

@@ -140,8 +140,11 @@ class StepGraphs:
             graph.capture_begin(pool=pool, capture_error_mode="thread_local")
             try:
                 output = self._run(inputs)
-            finally:
-                graph.capture_end()
+            except RuntimeError:
+                with suppress(RuntimeError):  # ends the recording; may find it broken
+                    graph.capture_end()
+                raise  # the first error
+            graph.capture_end()
         torch.cuda.current_stream().wait_stream(self._stream)
         return _Recorded(graph, inputs, output)
 
