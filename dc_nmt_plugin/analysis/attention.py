@@ -95,14 +95,14 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
 
 def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     """Returns a table with the means of the layers, and the numbers of their heads."""
-    kinds = sorted({ATTENTION_KINDS[found["of"]] for found in results.values()})
+    kinds = sorted({ATTENTION_KINDS[result["of"]] for result in results.values()})
     table = Table(
         f"{' and '.join(kinds)}, means over heads",
         ["run", "layer", "mean distance, tokens", "mean entropy, nats", "distance by head",
          "entropy by head"],
     )  # fmt: skip
-    for label, found in results.items():
-        for row in found["layers"]:
+    for label, result in results.items():
+        for row in result["layers"]:
             distance = f"{row['distance']:.3f}" if "distance" in row else ""
             distances = " ".join(f"{value:.2f}" for value in row.get("distances", []))
             entropies = " ".join(f"{value:.2f}" for value in row["entropies"])
@@ -115,7 +115,7 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws heads by layers for one run (Fig. 3.8), means by layer for several (3.11, 3.12)."""
     names = [("distance", "distances", "mean distance, tokens")]
     names += [("entropy", "entropies", "mean entropy, nats")]
-    if any(found["of"] == "source" for found in results.values()):
+    if any(result["of"] == "source" for result in results.values()):
         names = names[1:]
     if len(results) > 1:
         charts = []
@@ -123,20 +123,20 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
             charts.append(Chart("layer", axis, _by_layer(results, key)))
         draw_charts(figure, charts)
         return
-    (found,) = results.values()
+    (result,) = results.values()
     panels = figure.subplots(1, len(names), squeeze=False)[0]
     for (_, key, axis), axes in zip(names, panels, strict=True):
-        values = [row[key] for row in found["layers"]]
+        values = [row[key] for row in result["layers"]]
         _heat_map(figure, axes, values, axis)
-        axes.set_yticks(range(len(values)), [row["label"] for row in found["layers"]])
+        axes.set_yticks(range(len(values)), [row["label"] for row in result["layers"]])
 
 
 def _by_layer(results: Results, key: str) -> dict[str, dict[int, float]]:
     """Returns the means of a number by layer, of each part of each run."""
     lines = {}
-    for label, found in results.items():
-        for part in dict.fromkeys(row["part"] for row in found["layers"]):
-            rows = [row for row in found["layers"] if row["part"] == part]
+    for label, result in results.items():
+        for part in dict.fromkeys(row["part"] for row in result["layers"]):
+            rows = [row for row in result["layers"] if row["part"] == part]
             lines[f"{label} {part}".strip()] = {row["layer"]: row[key] for row in rows}
     return lines
 

@@ -91,9 +91,9 @@ def parseval(pairs: Iterable[tuple[set[Span], set[Span]]]) -> dict[str, float]:
         pairs: for each sentence, the spans of the predicted tree and of the given tree
     """
     predicted = correct = both = 0
-    for found, given in pairs:
-        predicted, correct = predicted + len(found), correct + len(given)
-        both += len(found & given)
+    for predicted_spans, reference_spans in pairs:
+        predicted, correct = predicted + len(predicted_spans), correct + len(reference_spans)
+        both += len(predicted_spans & reference_spans)
     precision = both / predicted if predicted else 0.0
     recall = both / correct if correct else 0.0
     total = precision + recall

@@ -98,7 +98,7 @@ def _chosen(results: Results, wanted: list[str] | None) -> list[str]:
     Raises:
         UserError: a name that no run has
     """
-    logged = list(dict.fromkeys(name for found in results.values() for name in found["curves"]))
+    logged = list(dict.fromkeys(name for result in results.values() for name in result["curves"]))
     if wanted == ["all"]:
         return logged
     if wanted:
@@ -121,9 +121,9 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     """Returns the first, last, least and greatest value of every curve."""
     header = ["run", "number", "updates", "first", "last", "least", "most"]
     table = Table("curves at their ends", header)
-    for label, found in results.items():
+    for label, result in results.items():
         for name in _chosen(results, args.numbers):
-            points = found["curves"].get(name)
+            points = result["curves"].get(name)
             if points:
                 values = [value for _, value in points]
                 cells = [values[0], values[-1], min(values), max(values)]
@@ -140,8 +140,8 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     charts = []
     for name in names[:MOST]:
         lines = {}
-        for label, found in results.items():
-            lines[label] = dict(found["curves"].get(name, []))
+        for label, result in results.items():
+            lines[label] = dict(result["curves"].get(name, []))
         charts.append(Chart("updates", _axis(name), lines, finish=_finish))
     draw_charts(figure, charts)
 

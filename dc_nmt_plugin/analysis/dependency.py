@@ -122,11 +122,11 @@ def _states(
     """
 
     def of_module(records: Records, batch: ForcedBatch) -> None:
-        found: dict[int, list[Tensor]] = {}
+        weights_by_layer: dict[int, list[Tensor]] = {}
         for site, weights in attentions(records, subject.source_layers):
             if (site.side, site.reads) == ("decoder", "source"):
-                found.setdefault(site.layer, []).append(weights)
-        for layer, parts in found.items():
+                weights_by_layer.setdefault(site.layer, []).append(weights)
+        for layer, parts in weights_by_layer.items():
             take(layer, torch.cat(parts, dim=1))
 
     return reduced_batch(subject, sample, ("weights",), of_module)
@@ -161,9 +161,9 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     """Returns tables by model and layer, and by word of one sentence."""
     rows = []
     words = Table("dependency of each piece of one translation, nats", ["run", "sentence", ""])
-    for label, found in results.items():
-        rows.append(([label, f"{found['output']:.4f}"], by_layer(found, "mean")))
-        shown = found["sentence"]
+    for label, result in results.items():
+        rows.append(([label, f"{result['output']:.4f}"], by_layer(result, "mean")))
+        shown = result["sentence"]
         pairs = zip(shown["pieces"], shown["dependency"], strict=True)
         text = "  ".join(f"{piece} {value:.3f}" for piece, value in pairs)
         words.rows.append([label, str(shown["index"]), text])
@@ -173,14 +173,14 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
 
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws Figs 4.7a, 4.7b and 4.8."""
-    lines = {label: by_layer(found, "mean") for label, found in results.items()}
-    outputs = [found["output"] for found in results.values()]
+    lines = {label: by_layer(result, "mean") for label, result in results.items()}
+    outputs = [result["output"] for result in results.values()]
     charts = [
         Chart("model", "mean dependency $D_Y$, nats", bars={"": outputs}, groups=[*results]),
         Chart("decoder layer", "mean dependency $D^l$, nats", lines),
     ]
-    for label, found in results.items():
-        shown = found["sentence"]
+    for label, result in results.items():
+        shown = result["sentence"]
         charts.append(
             Chart("piece of the translation", "$D_{y_t}$, nats", bars={"": shown["dependency"]},
                   groups=shown["pieces"], title=f"{label}: {shown['source']}",

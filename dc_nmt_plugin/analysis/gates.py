@@ -17,12 +17,12 @@ SYMBOLS = {"lambda_q": "λ_Q", "lambda_k": "λ_K"}
 
 def contexts(subject: Subject) -> dict[str, str]:
     """Returns the kind of context of each side that has context-aware self-attention."""
-    found = {}
+    contexts_by_side = {}
     for side in ("encoder", "decoder"):
         for module in getattr(subject.model, side).modules():
             if hasattr(module, "gate_input"):
-                found[side] = str(module.context)
-    return found
+                contexts_by_side[side] = str(module.context)
+    return contexts_by_side
 
 
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
@@ -51,11 +51,11 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
 def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     """Returns a row for each run, side and gate."""
     rows = []
-    for label, found in results.items():
-        for side, gates in found["means"].items():
+    for label, result in results.items():
+        for side, gates in result["means"].items():
             for gate, mean in gates.items():
-                first = [label, side, found["contexts"][side], SYMBOLS[gate], f"{mean:.3f}"]
-                rows.append((first, by_layer(found, "mean", side=side, gate=gate)))
+                first = [label, side, result["contexts"][side], SYMBOLS[gate], f"{mean:.3f}"]
+                rows.append((first, by_layer(result, "mean", side=side, gate=gate)))
     header = ["run", "side", "context", "gate", "mean"]
     return [layer_table("mean gates, 0 (no context) to 1", header, rows, ".3f")]
 
@@ -63,12 +63,12 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws λ_Q and λ_K by layer, a panel for each run and side, as Figs 2 and 3."""
     charts = []
-    for label, found in results.items():
-        for side in found["means"]:
+    for label, result in results.items():
+        for side in result["means"]:
             lines = {}
-            for gate in found["means"][side]:
-                lines[SYMBOLS[gate]] = by_layer(found, "mean", side=side, gate=gate)
-            title = f"{label}\n{side}, {found['contexts'][side]}"
+            for gate in result["means"][side]:
+                lines[SYMBOLS[gate]] = by_layer(result, "mean", side=side, gate=gate)
+            title = f"{label}\n{side}, {result['contexts'][side]}"
             charts.append(
                 Chart(
                     "layer", "mean gate λ", lines, title=title,

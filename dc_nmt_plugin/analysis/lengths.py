@@ -62,6 +62,7 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
                 "bleu": group_bleu(score.metric.make(score.lang), *text),
             })  # fmt: skip
             texts.append(text)
+    # "_texts" and "_scored" are for the tables: --json leaves out names that begin with "_"
     return {"unit": args.unit, "text": score.text, "bleu": bleu, "signature": signature,
             "groups": groups, "_texts": [*texts, (lines, references)],
             "_scored": (score.lang, score.metric)}  # fmt: skip
@@ -156,27 +157,27 @@ def _groups_of(results: Results) -> dict[str, list[_Group]]:
     """
     first, baseline = next(iter(results.items()))
     groups: dict[str, list[_Group]] = {}
-    for label, found in results.items():
-        if _ranges(found) != _ranges(baseline):
+    for label, result in results.items():
+        if _ranges(result) != _ranges(baseline):
             raise UserError(
                 f"{first} and {label} have other sentences in their length groups: compare runs "
                 "on the same text, with --unit words where their pieces differ."
             )
-        rows = [(_name(g["from"], g["to"]), g["sentences"], g["bleu"]) for g in found["groups"]]
-        rows.append(("all", sum(count for _, count, _ in rows), found["bleu"]))
+        rows = [(_name(g["from"], g["to"]), g["sentences"], g["bleu"]) for g in result["groups"]]
+        rows.append(("all", sum(count for _, count, _ in rows), result["bleu"]))
         groups[label] = []
         for place, (name, sentences, bleu) in enumerate(rows):
             gain = None
             if label != first and bleu is not None and groups[first][place].bleu is not None:
                 lines, references = baseline["_texts"][place]
-                both = {"": lines, label: found["_texts"][place][0]}
+                both = {"": lines, label: result["_texts"][place][0]}
                 _, gain = paired_bootstrap(both, references, *baseline["_scored"])
             groups[label].append(_Group(name, sentences, bleu, gain))
     return groups
 
 
-def _ranges(found: dict[str, Any]) -> list[tuple[int, int | None, int]]:
-    return [(group["from"], group["to"], group["sentences"]) for group in found["groups"]]
+def _ranges(result: dict[str, Any]) -> list[tuple[int, int | None, int]]:
+    return [(group["from"], group["to"], group["sentences"]) for group in result["groups"]]
 
 
 def _name(low: int, high: int | None) -> str:

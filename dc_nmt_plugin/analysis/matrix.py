@@ -21,10 +21,10 @@ MOST = 120  # panels; programs cannot open a larger picture
 
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     """Runs one sentence, and returns the chosen matrices."""
-    found = attentions_of(subject, *_sentence(subject, args))
+    attention_at = attentions_of(subject, *_sentence(subject, args))
     matrices = []
-    for site in _chosen(list(found), args.of, subject.label):
-        queries, keys, weights = found[site]
+    for site in _chosen(list(attention_at), args.of, subject.label):
+        queries, keys, weights = attention_at[site]
         for head, matrix in _heads(weights, args.heads, subject.label):
             matrices.append(
                 {
@@ -35,7 +35,7 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
                     "weights": matrix.double().tolist(),
                 }
             )
-    return {"attentions": [site.name for site in found], "matrices": matrices}
+    return {"attentions": [site.name for site in attention_at], "matrices": matrices}
 
 
 class Attention(NamedTuple):
@@ -76,7 +76,7 @@ def attentions_of(
     batch = described(subject, sample)
     source = subject.pieces(batch.source[0], "encoder")
     words = subject.pieces(batch.target[0], "decoder")
-    found = {}
+    attention_at = {}
     records = recorded_batch(subject, sample, ATTENTIONS)
     for site, weights in attentions(records, subject.source_layers):
         of_encoder = site.side == "encoder"
@@ -84,10 +84,10 @@ def attentions_of(
         # of the decoder's own words, those that it read; the queries are the predicted words
         to_source = of_encoder or site.reads == "source"
         keys = [*source, "</s>"] if to_source else ["<s>", *words]
-        found[site] = Attention(queries, keys, weights[0])
-    if not found:
+        attention_at[site] = Attention(queries, keys, weights[0])
+    if not attention_at:
         raise UserError(f"{subject.label}: has no attention that is recorded.")
-    return found
+    return attention_at
 
 
 def _sentence(subject: Subject, args: argparse.Namespace) -> tuple[Any, int]:
@@ -136,25 +136,25 @@ def _heads(weights: Tensor, heads: str, label: str) -> list[tuple[str, Tensor]]:
 def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     """Returns the names of all attentions, and each chosen matrix with queries as rows."""
     names = Table("attentions", ["run", "names"])
-    found_tables = [names]
-    for label, found in results.items():
-        names.rows.append([label, " ".join(found["attentions"])])
-        for matrix in found["matrices"]:
+    all_tables = [names]
+    for label, result in results.items():
+        names.rows.append([label, " ".join(result["attentions"])])
+        for matrix in result["matrices"]:
             title = f"{label}: {matrix['attention']} {matrix['head']}".rstrip()
             table = Table(f"{title}, weights", ["query", *matrix["keys"]])
             for query, weights in zip(matrix["queries"], matrix["weights"], strict=True):
                 table.rows.append([query, *(f"{weight:.2f}" for weight in weights)])
-            found_tables.append(table)
-    return found_tables
+            all_tables.append(table)
+    return all_tables
 
 
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws a panel for each matrix; a darker shade is a greater weight."""
-    panels = [(label, matrix) for label, found in results.items() for matrix in found["matrices"]]
+    panels = [(label, matrix) for label, result in results.items() for matrix in result["matrices"]]
     if len(panels) > MOST:
         raise UsageError(f"--plot: {len(panels)} matrices; choose at most {MOST} with --of.")
     columns = min(len(panels), 2 if len(panels) < 5 else 3)  # four are two by two
-    rows = -(-len(panels) // columns)
+    rows = -(-len(panels) // columns)  # rounded up
     figure.set_size_inches(4.2 * columns, 3.8 * rows)
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat[len(panels) :]:

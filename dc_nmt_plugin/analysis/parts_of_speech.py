@@ -74,14 +74,14 @@ def _means(
     rows: list[dict[str, tuple[float, int]]], layers_of: dict[str, set[int]]
 ) -> dict[str, Any]:
     """Returns {"words": …, "lambda_q": mean, …} over the rows and layers."""
-    found: dict[str, Any] = {}
+    means: dict[str, Any] = {}
     for gate in GATES:
         values = [row[gate] for row in rows if gate in row]
         if values:
             count = sum(count for _, count in values)  # each word once in every layer
-            found["words"] = count // len(layers_of[gate])
-            found[gate] = sum(total for total, _ in values) / count
-    return found
+            means["words"] = count // len(layers_of[gate])
+            means[gate] = sum(total for total, _ in values) / count
+    return means
 
 
 def _tags(
@@ -94,24 +94,24 @@ def _tags(
         return {number: tag(line) for number, line in words.items()}
     lines = read_lines(path)
     subject.check_lines("--tags", path, lines)
-    found = {}
+    tags = {}
     for number, line in words.items():
-        found[number] = lines[number].split()
-        if len(found[number]) != len(line):
+        tags[number] = lines[number].split()
+        if len(tags[number]) != len(line):
             raise UserError(
-                f"--tags {path}, line {number + 1}: {len(found[number])} tags for the {len(line)} "
+                f"--tags {path}, line {number + 1}: {len(tags[number])} tags for the {len(line)} "
                 f"words of the sentence: {' '.join(line)}"
             )
-    return found
+    return tags
 
 
 def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     """Returns a row for each tag, and the average of all words below."""
-    gates = [gate for gate in SYMBOLS if any(gate in found["all"] for found in results.values())]
+    gates = [gate for gate in SYMBOLS if any(gate in result["all"] for result in results.values())]
     header = ["run", "tag", "words", *(SYMBOLS[gate] for gate in gates)]
     table = Table("mean gates of words, 0 (no context) to 1", header)
-    for label, found in results.items():
-        for tag, row in [*found["tags"].items(), ("all words", found["all"])]:
+    for label, result in results.items():
+        for tag, row in [*result["tags"].items(), ("all words", result["all"])]:
             cells = [f"{row[gate]:.3f}" if gate in row else "" for gate in gates]
             table.rows.append([label, tag, str(row["words"]), *cells])
     return [table]
@@ -120,14 +120,14 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws Fig. 4: bars by tag, a grey line at the average; one panel for each run."""
     charts = []
-    for label, found in results.items():
-        gates = {gate: symbol for gate, symbol in SYMBOLS.items() if gate in found["all"]}
-        means = {symbol: found["all"][gate] for gate, symbol in gates.items()}
-        rows = found["tags"].values()
+    for label, result in results.items():
+        gates = {gate: symbol for gate, symbol in SYMBOLS.items() if gate in result["all"]}
+        means = {symbol: result["all"][gate] for gate, symbol in gates.items()}
+        rows = result["tags"].values()
         bars = {symbol: [row[gate] for row in rows] for gate, symbol in gates.items()}
         charts.append(
-            Chart("part of speech", "mean gate λ", bars=bars, groups=[*found["tags"]],
-                  title=f"{label}, {found['side']}", finish=partial(_mark_means, means))
+            Chart("part of speech", "mean gate λ", bars=bars, groups=[*result["tags"]],
+                  title=f"{label}, {result['side']}", finish=partial(_mark_means, means))
         )  # fmt: skip
     draw_charts(figure, charts, columns=1, size=(8.0, 3.2))
 

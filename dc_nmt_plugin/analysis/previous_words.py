@@ -105,6 +105,6 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
 
 def _shown(results: Results, args: argparse.Namespace) -> dict[str, list[float]]:
     """Returns the shares of each run, all as long as those of the longest run."""
-    longest = min(args.longest, max(len(found["shares"]) for found in results.values()))
-    padded = {label: [*found["shares"], *[0.0] * longest] for label, found in results.items()}
+    longest = min(args.longest, max(len(result["shares"]) for result in results.values()))
+    padded = {label: [*result["shares"], *[0.0] * longest] for label, result in results.items()}
     return {label: shares[:longest] for label, shares in padded.items()}

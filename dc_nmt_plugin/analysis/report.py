@@ -27,9 +27,9 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
 
-def by_layer(found: Mapping[str, Any], number: str, **of: str) -> dict[int, float]:
+def by_layer(result: Mapping[str, Any], number: str, **of: str) -> dict[int, float]:
     """Returns layer → a number, from the rows that have the values in `of`, such as a side."""
-    rows = [row for row in found["layers"] if row.items() >= of.items()]
+    rows = [row for row in result["layers"] if row.items() >= of.items()]
     return {row["layer"]: row[number] for row in rows}
 
 

@@ -101,8 +101,8 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
         ["run", "layer", "entropy", "at most", "mean Λ by head"],
     )
     keys = ("zero_vertical", "zero_horizontal", "vertical_norm", "horizontal_norm", "added_norm")
-    for label, found in results.items():
-        for row in found["layers"]:
+    for label, result in results.items():
+        for row in result["layers"]:
             first = [label, str(row["layer"])]
             cells = [f"{row[key]:.3f}" if key in row else "" for key in keys]
             by_layer.rows.append([*first, *cells])
@@ -116,12 +116,12 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws entropy by length, zero weights, and norms by layer."""
     lines = {}
-    for label, found in results.items():
-        for row in found["layers"]:
+    for label, result in results.items():
+        for row in result["layers"]:
             if row.get("by_length"):
                 start = f"{label} " if len(results) > 1 else "layer "
                 lines[f"{start}{row['layer']}"] = _grouped(row["by_length"])
-    layers = sorted({row["layer"] for found in results.values() for row in found["layers"]})
+    layers = sorted({row["layer"] for result in results.values() for row in result["layers"]})
     groups = [str(layer) for layer in layers]
     charts = [
         Chart("source length, tokens", "mean entropy of Λ, nats", lines),
@@ -137,8 +137,8 @@ def _bars(results: Results, layers: Sequence[int], key: str) -> dict[str, list[f
     """Returns a number of every layer, for each run and part that has it; `key` has {} for the
     part."""
     bars = {}
-    for label, found in results.items():
-        rows = {row["layer"]: row for row in found["layers"]}
+    for label, result in results.items():
+        rows = {row["layer"]: row for row in result["layers"]}
         for part, about in PARTS.items():
             name = key.format(part)
             if any(name in row for row in rows.values()):

@@ -31,14 +31,14 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
             "leave it out."
         )
     score = TextScore(subject, args)
-    whole = subject.translate()
-    systems = {"whole": score.lines(whole)}
+    unmasked = subject.translate()
+    systems = {"whole": score.lines(unmasked)}
     for layer in subject.source_layers:
         subject.model.encoder.masked_layers = frozenset({layer})
         systems[str(layer)] = score.lines(subject.translate())
     subject.model.encoder.masked_layers = frozenset()
-    bleu, signature = score(whole)
-    references = score.references(whole)
+    bleu, signature = score(unmasked)
+    references = score.references(unmasked)
     _, *compared = paired_bootstrap(systems, references, score.lang, score.metric)
     rows = []
     for comparison in compared:
@@ -61,11 +61,11 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
         f"BLEU with each encoder layer masked; {text}",
         ["run", "masked", "BLEU", *DIFFERENCE_COLUMNS],
     )
-    for label, found in results.items():
-        table.rows.append([label, "nothing", f"{found['bleu']:.2f}", "", "", "", ""])
-        several = len(found["masked"]) > 1
+    for label, result in results.items():
+        table.rows.append([label, "nothing", f"{result['bleu']:.2f}", "", "", "", ""])
+        several = len(result["masked"]) > 1
         tests = {}
-        for row in found["masked"]:
+        for row in result["masked"]:
             name = f"layer {row['layer']}"
             tests[name] = Difference(**row["against"]) if row["against"] else None
             cells = difference_cells(row["difference"], tests[name], row["corrected_p"], several)
@@ -73,17 +73,17 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
         about = f"{label}: " if len(results) > 1 else ""
         for note in difference_notes(tests, "the whole model", "bleu"):
             table.notes.append(f"{about}{note}")
-    for signature in dict.fromkeys(found["signature"] for found in results.values()):
+    for signature in dict.fromkeys(result["signature"] for result in results.values()):
         table.notes.append(f"BLEU: {signature}")
     return [table]
 
 
 def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     """Draws the differences of BLEU."""
-    layers = sorted({row["layer"] for found in results.values() for row in found["masked"]})
+    layers = sorted({row["layer"] for result in results.values() for row in result["masked"]})
     differences = {}
-    for label, found in results.items():
-        rows = {row["layer"]: row["difference"] for row in found["masked"]}
+    for label, result in results.items():
+        rows = {row["layer"]: row["difference"] for row in result["masked"]}
         differences[label] = [rows.get(layer, 0.0) for layer in layers]
     chart = Chart(
         "masked encoder layer", "difference of BLEU", bars=differences, groups=[*map(str, layers)],

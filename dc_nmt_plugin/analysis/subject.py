@@ -16,7 +16,7 @@ from fairseq.data import LanguagePairDataset
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from tqdm import tqdm
 
-from .. import registration as registration
+from .. import registration as registration  # adds the architectures of checkpoints to fairseq
 from ..errors import UsageError, UserError
 from ..flags import flag_value
 from ..models.fairseq_flags import GENERATE, parse_flags
@@ -294,14 +294,14 @@ class Subject:
     def translate(self) -> dict[int, str]:
         """Returns sentence number (from 0) → its best hypothesis, without BPE."""
         generator = self.generator()
-        found: dict[int, str] = {}
+        translations: dict[int, str] = {}
         for batch in tqdm(
             self.batches, desc=f"{self.label}: translation", unit=" batches", disable=None
         ):
             hypotheses = self.decode(generator, batch)
             for number, tokens in zip(batch["id"].tolist(), hypotheses, strict=True):
-                found[number] = self.target_text(tokens)
-        return found
+                translations[number] = self.target_text(tokens)
+        return translations
 
     def targets(self) -> dict[int, str]:
         """Returns sentence number → the text's own target side, without BPE."""

@@ -58,12 +58,12 @@ def tagger(lang: str) -> Callable[[Sequence[str]], list[str]]:
         from HanTa.HanoverTagger import HanoverTagger
     except ImportError as error:
         raise needs("HanTa", "tags English and German words") from error
-    found = HanoverTagger(model)
+    hanta = HanoverTagger(model)
 
-    def tag(words: Sequence[str]) -> list[str]:
+    def tag(sentence: Sequence[str]) -> list[str]:
         # a word of white space would vanish
-        given = [word if word.strip() else "_" for word in words]
-        return [universal(own, table) for _, _, own in found.tag_sent(given)] if given else []
+        visible = [word if word.strip() else "_" for word in sentence]
+        return [universal(own, table) for _, _, own in hanta.tag_sent(visible)] if visible else []
 
     return tag
 

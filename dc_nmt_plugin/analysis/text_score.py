@@ -36,6 +36,7 @@ class TextScore:
             if args.tokenizer:
                 raise UsageError("--tokenizer: detokenised text needs a raw --reference.")
             self._reference = subject.targets()
+            # force: otherwise sacreBLEU warns that the text looks tokenised, which it is
             self.metric = Metric(
                 "bleu", "BLEU of words", True, lambda _: BLEU(tokenize="none", force=True)
             )

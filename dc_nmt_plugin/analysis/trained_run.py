@@ -50,7 +50,7 @@ def find_runs(
     if data is not None and not _has_dictionaries(data):
         raise UsageError(f"--data {data}: has no dictionaries; fairseq-preprocess makes them.")
     checkpoints = [_checkpoint(path) for path in runs]
-    found = []
+    trained_runs = []
     for label, path, checkpoint in zip(labels(runs, names), runs, checkpoints, strict=True):
         folder = path if path.is_dir() else _run_of(checkpoint)
         task = task_settings(load_checkpoint(str(checkpoint), mmap=True))
@@ -59,8 +59,8 @@ def find_runs(
             # fairseq reads them from names of files, which a packed run has not
             task |= {"source_lang": record.data.source, "target_lang": record.data.target}
         own_data = data or _data(folder, task, path)
-        found.append(TrainedRun(label, folder, checkpoint, own_data, task))
-    return found
+        trained_runs.append(TrainedRun(label, folder, checkpoint, own_data, task))
+    return trained_runs
 
 
 def labels(runs: Sequence[Path], names: Sequence[str] | None) -> list[str]:
@@ -102,7 +102,7 @@ def _run_of(checkpoint: Path) -> Path:
     return folder.parent if re.fullmatch(r"checkpoints|average(-\d+)?", folder.name) else folder
 
 
-def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
+def _data(folder: Path, task: dict[str, Any], path: Path) -> Path:
     """Returns the data folder of a run: of its record, or as its checkpoint says."""
     record = record_of(folder)
     named = []
@@ -129,7 +129,7 @@ def _data(folder: Path, task: dict[str, Any], given: Path) -> Path:
         )
     tried = f" ({named[0]} has none)" if named else ""
     raise UserError(
-        f"{given}: the dictionaries of its training are missing{tried}: name the folder of "
+        f"{path}: the dictionaries of its training are missing{tried}: name the folder of "
         "fairseq-preprocess with --data, or take the run to another place with 'dc-nmt export RUN "
         "--run DIR', where it was trained."
     )

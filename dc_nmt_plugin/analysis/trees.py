@@ -58,12 +58,12 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
 
     force(subject, ("previous_words",), add, args.text)
     sentences = [by_number[number] for number in sorted(by_number)]
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for part in ("words", "chunks"):
-        found[part] = sum(len(sentence[part]) for sentence in sentences)
+        result[part] = sum(len(sentence[part]) for sentence in sentences)
     if args.trees is not None:
-        found["parseval"] = _parseval(sentences, lines, args.trees)
-    return {**found, "sentences": sentences}
+        result["parseval"] = _parseval(sentences, lines, args.trees)
+    return {**result, "sentences": sentences}
 
 
 def _parseval(
@@ -73,13 +73,13 @@ def _parseval(
     ours, right = [], []
     for sentence in sentences:
         number, words = sentence["number"], sentence["words"]
-        given = given_spans(lines[number - 1], words, path, number)
-        ours.append((constituents([(begin, end) for begin, end in sentence["chunks"]]), given))
-        right.append((right_branching(len(words)), given))
+        reference = tree_spans(lines[number - 1], words, path, number)
+        ours.append((constituents([(begin, end) for begin, end in sentence["chunks"]]), reference))
+        right.append((right_branching(len(words)), reference))
     return {"attention": parseval(ours), "right-branching": parseval(right)}
 
 
-def given_spans(line: str, words: list[str], path: object, number: int) -> set[Span]:
+def tree_spans(line: str, words: list[str], path: object, number: int) -> set[Span]:
     """Returns the spans of two or more words in a tree such as ``(S (NP the dog) (VP barks))``.
 
     Raises:
@@ -120,12 +120,12 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     scores = Table(title, ["run", "trees", "precision", "recall", "f1"])
     sizes = Table("size of the sub-phrases", ["run", "words", "sub-phrases", "words in one"])
     trees = Table(f"trees of the first {SHOWN} sentences", ["run", "sentence", "tree"])
-    for label, found in results.items():
-        for name, values in found.get("parseval", {}).items():
+    for label, result in results.items():
+        for name, values in result.get("parseval", {}).items():
             scores.rows.append([label, name, *(f"{value:.3f}" for value in values.values())])
-        mean = f"{found['words'] / max(1, found['chunks']):.2f}"
-        sizes.rows.append([label, f"{found['words']}", f"{found['chunks']}", mean])
-        for sentence in found["sentences"][:SHOWN]:
+        mean = f"{result['words'] / max(1, result['chunks']):.2f}"
+        sizes.rows.append([label, f"{result['words']}", f"{result['chunks']}", mean])
+        for sentence in result["sentences"][:SHOWN]:
             trees.rows.append([label, str(sentence["number"]), bracketed(sentence)])
     return [scores, sizes, trees] if scores.rows else [sizes, trees]
 
@@ -142,15 +142,15 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     if args.trees is not None:
         bars = {}
         for name in ("attention", "right-branching"):
-            bars[name] = [found["parseval"][name]["precision"] for found in results.values()]
+            bars[name] = [result["parseval"][name]["precision"] for result in results.values()]
         chart = Chart("run", "precision of constituents", bars=bars, groups=list(results),
                       finish=lambda axes: axes.set_ylim(0, 1))  # fmt: skip
         draw_charts(figure, [chart])
         return
     figure.set_size_inches(WIDTH, 2.6 * len(results))
     panels = figure.subplots(len(results), 1, squeeze=False)[:, 0]
-    for (label, found), axes in zip(results.items(), panels, strict=True):
-        sentences = found["sentences"]
+    for (label, result), axes in zip(results.items(), panels, strict=True):
+        sentences = result["sentences"]
         wanted = [sentence for sentence in sentences if sentence["number"] == args.index]
         _draw_tree(axes, wanted[0] if wanted else sentences[0], label)
 

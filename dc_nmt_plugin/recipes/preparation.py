@@ -75,7 +75,7 @@ def _corpora(recipe: Recipe, options: TextOptions, say: Say = print) -> Corpora:
 
 
 def _text_command(recipe: Recipe, options: TextOptions, to: Path) -> Command:
-    words = ["dc-nmt", "recipe", "text", recipe.given_as]
+    words = ["dc-nmt", "recipe", "text", recipe.cli_name]
     words += ["--work", str(_corpora(recipe, options).folder)]
     if options.raw is not None:
         words += ["--raw", str(options.raw)]

@@ -161,7 +161,7 @@ class Recipe:
         task: content of the file, with all defaults
         own: the recipe has a user's own text, and all output stays in its folder
         folder: name of its folder, in ``examples`` or the user's, and of its data in ``runs``
-        given_as: its name on a command line
+        cli_name: its name on a command line
         pair: languages, in the order of the folder's name
         directions: published directions
         source, target: languages, in this direction
@@ -175,7 +175,7 @@ class Recipe:
     def __init__(self, path: Path, direction: str | None = None) -> None:
         self.path, self.own = path, path.name == OWN
         self.folder = path.resolve().parent.name if self.own else path.stem
-        self.given_as = str(path.parent) if self.own else self.folder
+        self.cli_name = str(path.parent) if self.own else self.folder
         self.task = read_yaml(path, Task)
         pair = self.task.pair
         if not re.fullmatch("[a-z]{2,3}-[a-z]{2,3}", pair):

@@ -21,14 +21,14 @@ class Script(Pipeline):
     """Prints what a :class:`Pipeline` would do.
 
     Args:
-        made_by: the command that prints the script
+        printed_by: the command that prints the script
     """
 
     dry_run = True
 
-    def __init__(self, made_by: Sequence[str]) -> None:
+    def __init__(self, printed_by: Sequence[str]) -> None:
         super().__init__()
-        self._made_by = shlex.join(made_by)
+        self._printed_by = shlex.join(printed_by)
         self._seed: int | None = None
         self._variables: dict[str, str] = {}  # beginning of a path → variable that holds it
         self._folders: set[Path] = set()  # that the script makes
@@ -53,7 +53,7 @@ class Script(Pipeline):
         if self._variables:
             return
         self._variables = {f"{data}/": "DATA"}
-        lines = ["#!/usr/bin/env bash", f"# Made by: {self._made_by}"]
+        lines = ["#!/usr/bin/env bash", f"# Made by: {self._printed_by}"]
         lines.append("# Run it with the environment's programs on PATH, such as: SEED=2 bash FILE")
         # $CPU is several words, or none
         lines += ["# shellcheck disable=SC2046,SC2086", "set -euo pipefail"]

@@ -99,6 +99,7 @@ def layer_output(encoder: Any, tokens: Tensor, layer: int) -> Tensor:
         states: Tensor = encoder(tokens).features[0]
         return states
     outputs: list[Tensor] = []
+    # the last of a hook's arguments is the output: here the list of all layers' outputs
     handle = stack.register_forward_hook(lambda *call: outputs.extend(call[2]))
     try:
         encoder(tokens)

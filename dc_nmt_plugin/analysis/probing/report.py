@@ -18,15 +18,15 @@ from .tasks import GROUPS, SPLITS, ProbingTask
 def accuracies(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) -> dict[str, Any]:
     """Returns the accuracies of the three encoders and of the most frequent class, in %."""
     labels = torch.tensor(task.labels, device=encoder.device)
-    found: dict[str, Any] = {"majority": task.majority}
+    accuracy_of: dict[str, Any] = {"majority": task.majority}
     for name in ENCODERS:
         vectors = encoder.encode(task.sentences, name).to(encoder.device)
         data = {}
         for split in SPLITS:
             places = torch.tensor(task.places(split), device=encoder.device)
             data[split] = (vectors[places], labels[places])
-        found[name] = asdict(probe(data, len(task.classes), setting))
-    return found
+        accuracy_of[name] = asdict(probe(data, len(task.classes), setting))
+    return accuracy_of
 
 
 def table(results: Results, title: str) -> Table:
@@ -39,16 +39,16 @@ def table(results: Results, title: str) -> Table:
     header = ["", "task", "majority"]
     for label in results:
         header += [label, "random", "bag"]
-    made = Table(title, header)
+    scores = Table(title, header)
     for group, names in GROUPS.items():
         lines = {name: _line(results, name) for name in names if _has(results, name)}
         for place, (name, line) in enumerate(lines.items()):
-            made.rows.append(["" if place else group, name, *(f"{value:.2f}" for value in line)])
+            scores.rows.append(["" if place else group, name, *(f"{value:.2f}" for value in line)])
         # an average over fewer tasks than the papers' would be another number
         if len(lines) == len(names):
             means = [sum(column) / len(names) for column in zip(*lines.values(), strict=True)]
-            made.rows.append(["", "#Avg", *(f"{mean:.2f}" for mean in means)])
-    return made
+            scores.rows.append(["", "#Avg", *(f"{mean:.2f}" for mean in means)])
+    return scores
 
 
 def draw(figure: Any, results: Results) -> None:
@@ -57,7 +57,7 @@ def draw(figure: Any, results: Results) -> None:
     for name in (name for names in GROUPS.values() for name in names if _has(results, name)):
         bars = {}
         for encoder, about in ENCODERS.items():
-            bars[about] = [found["tasks"][name][encoder]["test"] for found in results.values()]
+            bars[about] = [result["tasks"][name][encoder]["test"] for result in results.values()]
         most_frequent = next(iter(results.values()))["tasks"][name]["majority"]
         charts.append(
             Chart("run", "accuracy, %", bars=bars, groups=[*results], title=name,
@@ -77,6 +77,6 @@ def _has(results: Results, name: str) -> bool:
 def _line(results: Results, name: str) -> list[float]:
     """Returns the numbers of a task's row."""
     line = [next(iter(results.values()))["tasks"][name]["majority"]]
-    for found in results.values():
-        line += [found["tasks"][name][encoder]["test"] for encoder in ENCODERS]
+    for result in results.values():
+        line += [result["tasks"][name][encoder]["test"] for encoder in ENCODERS]
     return line

@@ -14,7 +14,7 @@ from dc_nmt_plugin.analysis.brackets import (
     split,
     word_attention,
 )
-from dc_nmt_plugin.analysis.trees import bracketed, given_spans
+from dc_nmt_plugin.analysis.trees import bracketed, tree_spans
 from dc_nmt_plugin.errors import UserError
 
 
@@ -81,10 +81,10 @@ def test_parseval():
 
 def test_given_trees():
     words = ["the", "dog", "barks"]
-    found = given_spans("(ROOT (S (NP (DT the) (NN dog)) (VP (VBZ barks))))", words, "file", 1)
+    found = tree_spans("(ROOT (S (NP (DT the) (NN dog)) (VP (VBZ barks))))", words, "file", 1)
     assert found == {(0, 3), (0, 2)}
     with pytest.raises(UserError, match="file, line 4: 2 words for the 3 of the sentence"):
-        given_spans("(S (X the) (Y dog))", words, "file", 4)
+        tree_spans("(S (X the) (Y dog))", words, "file", 4)
     with pytest.raises(UserError, match="file, line 2: is no bracketed tree"):
-        given_spans("(S (X the", words, "file", 2)
+        tree_spans("(S (X the", words, "file", 2)
     assert bracketed({"words": words, "chunks": [[0, 1], [1, 3]]}) == "(the (dog barks))"

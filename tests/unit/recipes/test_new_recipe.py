@@ -67,7 +67,7 @@ def test_given_sets_are_used_where_they_are(here, capsys):
     assert cli.main(["new", "sub/mine", "transformer_dc", "gru_selfattn_residual", *files]) == 0
     assert not (here / "sub/mine/text").exists()
     recipe = load("sub/mine")
-    assert recipe.given_as == "sub/mine" and recipe.folder == "mine" and recipe.pair == ("de", "en")
+    assert recipe.cli_name == "sub/mine" and recipe.folder == "mine" and recipe.pair == ("de", "en")
     assert recipe.task.archs == ["transformer_dc", "gru_selfattn_residual"]
     assert recipe.local(recipe.task.files["test.en"]).resolve() == here / "t.en"
     assert load("sub/mine/recipe.yaml").path == load(str(here / "sub/mine/")).path.relative_to(here)
