@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import UsageError
-from ..evaluation.generated import Generated, is_same_search, read_generated
+from ..evaluation.generated import SUBSET, Generated, is_same_search, read_generated
 from ..evaluation.metrics import METRICS, default_metrics, find_metrics
 from ..evaluation.texts import TextFiles, Texts, load_texts, score_metrics
 from ..files import write_lines
@@ -46,6 +46,10 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
         truecased=args.truecased,
     )
     generated = read_generated(args.file, args.generate_log) if kind == "generated" else None
+    translated = generated.subset if generated else None
+    # a set with a name of its own, such as tst2013, is test1 for fairseq
+    if translated and SUBSET.fullmatch(args.subset or "") and args.subset != translated:
+        raise UsageError(f"--subset {args.subset}: {args.file} is of the set {translated}")
     texts = load_texts(files)
     sentences = len(texts.raw.hypotheses)
     lines = len(read_lines(args.source)) if args.source else sentences
@@ -98,8 +102,10 @@ def _named(args: argparse.Namespace, record: Record | None) -> Record:
     name = args.name or _name(args.out)
     if record is None:
         data = Data(args.source_lang, args.target_lang)
-        record = Record(schema=SCHEMA, name=name, system=name, data=data)
-    return replace(record, name=name, system=name) if args.name else record
+        return Record(schema=SCHEMA, name=name, system=name, data=data)
+    if not args.name:
+        return record
+    return replace(record, name=name, system=name.removesuffix(f"-s{record.seed}"))
 
 
 def _name(path: Path | None) -> str:

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
@@ -27,6 +28,9 @@ _SEARCH = (
     *("decode-with", "no-aux-fusion", "mask-source-layers", "bf16"),
 )
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
+# fairseq's names of sets, and of their file in the folder of --results-path
+SUBSET = re.compile(r"(?:train|valid|test)\d*")
+_FILE = re.compile(rf"generate-({SUBSET.pattern})\.txt")
 _NUMBERED = re.compile(r"[STHDP]-\d+\t")
 _HYPOTHESIS = re.compile(r"H-(\d+)\t(\S+)\t?(.*)")
 _TARGET = re.compile(r"T-(\d+)\t(.*)")
@@ -44,7 +48,7 @@ class Generated:
         hypotheses: the best ones by sentence number, without BPE, still tokenised
         targets: the T- lines by sentence number, prepared in the same way; empty if missing
         sentences_per_second, tokens_per_second: inference alone; None where the summary is missing
-        subset: translated set; None where the settings are missing
+        subset: translated set, by the settings or the file's name; None where neither has it
         search: flags that decide which translation is found
     """
 
@@ -74,7 +78,8 @@ def read_generated(
         UserError: no hypotheses, a sentence number is missing, sentences were left out, a
             hypothesis's score is no number, or the hypotheses are no free translations.
     """
-    generated = Generated([], [])
+    named = _FILE.match(Path(path).name)
+    generated = Generated([], [], subset=named[1] if named else None)
     best: dict[int, str] = {}
     targets: dict[int, str] = {}
     # a log of standard output has the numbered lines again
@@ -98,7 +103,14 @@ def read_generated(
         elif "'generation': " in line:
             settings = _printed_settings(path, line)
             check_free(path, settings)
-            generated.subset, generated.search = settings.get("gen_subset"), _search_of(settings)
+            translated = settings.get("gen_subset")
+            if named and translated not in (None, named[1]):
+                raise UserError(
+                    f"{path}: is of the set {named[1]} by its name, and of {translated} by the "
+                    f"settings in {log or path}"
+                )
+            generated.subset = translated or generated.subset
+            generated.search = _search_of(settings)
         elif match := _LEFT_OUT.search(line):
             raise UserError(
                 f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
