@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 import yaml
@@ -250,11 +250,24 @@ def _converted(path: Path, values: Any, kind: type[T], strict: bool) -> T:
     except msgspec.ValidationError as error:
         reason, _, place = str(error).partition(" - at `$")
         name = place.strip(".`")
+        value = reason.removeprefix("Invalid enum value ")
+        if value != reason:
+            reason = f"{value} is not one of {', '.join(_choices(kind, name))}"
         raise UserError(f"{path}: {name}: {reason}" if name else f"{path}: {reason}") from error
     # msgspec ignores keys that are no fields
     known = asdict(content) if is_dataclass(kind) else msgspec.to_builtins(content)
     _refuse_unknown_keys(path, "", values, known)
     return content
+
+
+def _choices(kind: Any, place: str) -> tuple[str, ...]:
+    """Returns the valid values at a place such as ``parts[...].format`` of a dataclass."""
+    for name in re.findall(r"\w+|\[", place):
+        if name == "[" and get_args(kind):  # the values of a dictionary, or the items of a list
+            kind = get_args(kind)[-1 if get_origin(kind) is dict else 0]
+        elif is_dataclass(kind):
+            kind = get_type_hints(kind)[name]
+    return get_args(kind)
 
 
 def _refuse_unknown_keys(path: Path, place: str, values: Any, known: Any) -> None:

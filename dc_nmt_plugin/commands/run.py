@@ -49,10 +49,9 @@ def main(argv: Sequence[str]) -> int:
         runs[experiment.folder] = run
         bpe.add(settings_of(recipe, arch, run.size, run.like).bpe)
         # to prepare the text may take hours: refuse invalid runs before
-        if flags or not (experiment.binarised / ".stamp").is_file():
-            plan = plan_training(run, training)
-            if flags:
-                plan.training.check_flags()
+        plan = plan_training(run, training)
+        if flags:
+            plan.training.check_flags(args.dry_run)
     pipeline = pipeline_of(args, "run", argv)
     data, out = experiment.binarised.parent, experiment.folder.parent  # the same for all
     pipeline.begin_script(data, out, args.seed, args.gpus, args.fp32)

@@ -48,7 +48,7 @@ def train(pipeline: Pipeline, options: RunOptions, train_options: TrainOptions) 
     plan = plan_training(options, train_options)
     run = plan.training.run
     if train_options.flags:
-        plan.training.check_flags()
+        plan.training.check_flags(pipeline.dry_run)
     if not pipeline.dry_run and not (run.binarised / ".stamp").is_file():
         raise UserError(
             f"{run.binarised} is not there: prepare the text first, with dc-nmt prepare "

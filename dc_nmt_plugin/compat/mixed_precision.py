@@ -68,12 +68,12 @@ def bfloat16_without_tpu(
         if getattr(args, "bf16", False):
             xla = importlib.util.find_spec("torch_xla")
             args.tpu = xla is not None and not torch.cuda.is_available()
-        if hasattr(args, "path") and _bfloat16_flag(args):  # of trained models
+        if hasattr(args, "path") and bfloat16_flag(args):  # of trained models
             _for_the_program.enter_context(bfloat16_products())
         return parsed
 
     def init(self: Any, cfg: Any, *parts: Any, **kwargs: Any) -> None:
-        flag = self.bfloat16_flag = _bfloat16_flag(cfg.common)
+        flag = self.bfloat16_flag = bfloat16_flag(cfg.common)
         if flag:  # all else is as in float32: optimizer, checkpoints, no scale of the loss
             cfg.common.amp = cfg.common.bf16 = cfg.common.memory_efficient_bf16 = False
         start(self, cfg, *parts, **kwargs)
@@ -85,7 +85,7 @@ def bfloat16_without_tpu(
     return parse_args_and_arch, init
 
 
-def _bfloat16_flag(common: Any) -> str | None:
+def bfloat16_flag(common: Any) -> str | None:
     """Returns the name of the flag by which a program uses bfloat16 on a CPU; None without.
 
     Raises:

@@ -13,6 +13,7 @@ from subprocess import PIPE, STDOUT
 
 from ..errors import UserError
 from ..files import check_space
+from ..flags import given_flags
 from ..steps import Command, ShellWord, Step, read_stamp, running, stamp_of, write_stamp
 
 PLUGIN = ShellWord(Path(__file__).parents[1], '"$USER_DIR"')
@@ -80,16 +81,19 @@ class TrainingStep(Step):
     command: Sequence[str] = field(kw_only=True)  # the whole command
     updates: int = field(kw_only=True)  # number of training updates
 
-    def check_flags(self) -> None:
+    def check_flags(self, dry_run: bool) -> None:
         """
         Raises:
-            UsageError: fairseq-train does not take these flags
+            UserError: fairseq-train does not take these flags, or not on this machine, where a dry
+                run does not train
         """
         from .. import registration  # noqa: F401
+        from ..compat.mixed_precision import bfloat16_flag
         from ..models.fairseq_flags import TRAIN, parse_flags
 
-        words = list(self.command)
-        parse_flags(TRAIN, words[words.index(str(self.run.binarised)) :])
+        args = parse_flags(TRAIN, self.command[1:])
+        if not dry_run:
+            bfloat16_flag(args)
 
     def is_done(self) -> bool:
         return read_stamp(self.run.folder / "training.stamp") == self.stamp()
@@ -159,10 +163,19 @@ def training_step(
     fixed += ["--log-format", "json", "--log-interval", "1" if updates < 100 else "10"]
     command = ["fairseq-train", str(run.binarised), "--user-dir", PLUGIN, *fixed, *flags]
     command += ["--save-dir", str(run.checkpoints)]
+
+    def stamp() -> str:
+        text = read_stamp(run.binarised / ".stamp")
+        # earlier versions stamped the flags in the order of the command line
+        before = stamp_of([text, *fixed, *identity])
+        if read_stamp(run.folder / "settings.stamp") == before:
+            return before
+        return stamp_of([text, *sorted(given_flags([*fixed, *identity]).items())])
+
     return TrainingStep(
         name=f"{run.arch}: train {updates} updates",
         folder=run.folder,
-        stamp=lambda: stamp_of([read_stamp(run.binarised / ".stamp"), *fixed, *identity]),
+        stamp=stamp,
         commands=lambda _: [Command(command, log=run.folder / LOG)],  # of a script
         run=run,
         command=command,

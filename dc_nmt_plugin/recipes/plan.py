@@ -128,7 +128,7 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     if train.update_freq:
         batch = Batch(processes, limit, train.update_freq)
         if batch.tokens != settings.tokens:
-            identity += [f"tokens={batch.tokens}"]  # it is not the recipe's run
+            identity += [f"--tokens={batch.tokens}"]  # it is not the recipe's run
         max_tokens = str(batch.max_tokens)
         update_freq = ["--update-freq", str(batch.update_freq)]
     else:
@@ -251,9 +251,9 @@ def share_out(tokens: int, processes: int, max_tokens: int, longest: int = 0) ->
     batch = Batch(processes, round(tokens / (processes * update_freq)), update_freq)
     if batch.max_tokens < max(1, longest):
         raise UsageError(
-            f"--gpus, --max-tokens: each of {processes} processes would get {batch.max_tokens} of "
-            f"an update's {tokens:,} tokens at a time, and the longest sentence has {longest}: "
-            "use fewer GPUs, or a greater --max-tokens"
+            f"--gpus, --max-tokens: a process would get {batch.max_tokens} of an update's "
+            f"{tokens:,} tokens at a time, and the longest sentence has {longest}: use fewer GPUs, "
+            "or a greater --max-tokens"
         )
     return batch
 

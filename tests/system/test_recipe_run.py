@@ -17,7 +17,7 @@ import yaml
 from commands import ROOT
 from interruption import updates
 
-from dc_nmt_plugin import cli, steps
+from dc_nmt_plugin import cli, machine, steps
 from dc_nmt_plugin.checkpoints.loading import load_checkpoint
 from dc_nmt_plugin.commands import translate as command
 from dc_nmt_plugin.files import sha256
@@ -306,6 +306,38 @@ def test_a_run_is_evaluated_on_the_text_that_it_was_trained_for(copy, capfd):
         index.write(b"newer")
     assert cli.main(["evaluate", "mine", ARCH]) == 1
     assert "was trained when mine/data/bin had other text" in capfd.readouterr().err
+
+
+def test_another_set_than_that_of_the_output_is_refused(copy, capsys):
+    words = ["score", f"{RUN}/generate/generate-test.txt", "--reference", "test.fr"]
+    words += ["--target-lang", "fr", "--tokenizer", "moses-a", "--out", f"{RUN}/run.json"]
+    before = (copy / "run.json").read_bytes()
+    assert cli.main([*words, "--subset", "valid"]) == 2
+    assert "--subset valid: " in capsys.readouterr().err
+    other = (copy / "generate/generate-test.txt").rename(copy / "generate/generate-valid.txt")
+    words[1] = str(other)
+    log = ["--generate-log", f"{RUN}/generate.log"]
+    assert cli.main([*words, *log]) == 1, "the settings are those of the test set"
+    assert (copy / "run.json").read_bytes() == before
+    # without its settings the output has the set of its name
+    text = [line for line in lines(other) if line[1:2] == "-"]
+    other.write_text("\n".join(text) + "\n", "utf-8")
+    assert cli.main([*words, "--name", "mine-s1"]) == 0
+    record = read_record(copy)
+    assert record.decodings[-1].subset == "valid"
+    assert (record.name, record.system, record.seed) == ("mine-s1", "mine", 1)
+
+
+def test_a_refused_training_prints_no_script_and_leaves_no_file(copy, capsys, monkeypatch):
+    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: False)
+    for words in (["--max-tokens", "3", "--dry-run"], ["--bf16", "--name", "new"]):
+        for name in ("run", "train"):
+            assert cli.main([name, "mine", ARCH, *words]) in (1, 2)
+            output, errors = capsys.readouterr()
+            assert output == "" and errors.count("\n") == 1 and words[0] in errors
+    assert not (copy.parent / "new").exists()
+    # a script may run on another machine
+    assert cli.main(["train", "mine", ARCH, "--bf16", "--name", "new", "--dry-run"]) == 0
 
 
 def test_it_is_done_once(run, monkeypatch, capsys):
