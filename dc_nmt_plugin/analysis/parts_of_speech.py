@@ -12,7 +12,7 @@ from torch import Tensor
 from ..errors import UserError
 from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
-from ..modules.diagnostics import GATES, pool, self_attentions
+from ..modules.diagnostics import LAMBDAS, pool, self_attentions
 from ..text.lines import read_lines
 from .forced import ForcedBatch, force
 from .gates import SYMBOLS, contexts
@@ -44,7 +44,7 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     # a decoder's position reads the word before the one that it predicts
     shift = 0 if side == "encoder" else 1
     totals: dict[str, dict[str, tuple[float, int]]] = {}  # tag → gate → sum, count
-    layers_of: dict[str, set[int]] = {gate: set() for gate in GATES}  # layers that have it
+    layers_of: dict[str, set[int]] = {gate: set() for gate in LAMBDAS}  # layers that have it
 
     def add_words(gate: str, values: Tensor, batch: ForcedBatch) -> None:
         for number, row, padding in zip(batch.numbers, values, batch.padding(side), strict=True):
@@ -55,12 +55,12 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
 
     def add(records: Records, batch: ForcedBatch) -> None:
         for own_side, layer, tensors in self_attentions(records):
-            for gate in GATES:
+            for gate in LAMBDAS:
                 if own_side == side and gate in tensors:
                     layers_of[gate].add(layer)
                     add_words(gate, tensors[gate].double().squeeze(-1), batch)
 
-    force(subject, GATES, add)
+    force(subject, LAMBDAS, add)
     order = {tag: place for place, tag in enumerate(TAGS)}  # content words first
     ordered = sorted(totals, key=lambda tag: (order.get(tag, len(order)), tag))
     return {
@@ -75,7 +75,7 @@ def _means(
 ) -> dict[str, Any]:
     """Returns {"words": …, "lambda_q": mean, …} over the rows and layers."""
     means: dict[str, Any] = {}
-    for gate in GATES:
+    for gate in LAMBDAS:
         values = [row[gate] for row in rows if gate in row]
         if values:
             count = sum(count for _, count in values)  # each word once in every layer

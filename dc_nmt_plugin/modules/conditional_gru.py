@@ -114,7 +114,8 @@ class ConditionalGRU(Recordable, Stateful):
             self, self.project_source, keep=state is not None
         )
         slot = {} if state is None else self.slot(state)
-        last = slot["state"] if slot else initial.repeat_interleave(source.beam, dim=0)  # (R, d)
+        # s_{t-1}, (R, d)
+        last = slot["state"] if slot else initial.repeat_interleave(source.beam, dim=0)
         memory = None if self.memory is None else self.memory.open(state)
         inputs = self.word_proj(words)  # (R, T, 3d)
         states: list[Tensor] = []
@@ -122,12 +123,12 @@ class ConditionalGRU(Recordable, Stateful):
         for word, step_inputs in zip(words.unbind(dim=1), inputs.unbind(dim=1), strict=True):
             if memory is not None:
                 last = memory.read(word, last)  # Eq. (14)
-            first = gru_update(step_inputs, self.recurrent_proj1(last), last)  # s'_t, (R, d)
-            projected = self.recurrent_proj2(first)
+            between = gru_update(step_inputs, self.recurrent_proj1(last), last)  # s'_t, (R, d)
+            projected = self.recurrent_proj2(between)
             query, recurrent = projected.split([self.attention_dim, 3 * self.state_dim], dim=1)
             weights = self._attend(query, keys, source)  # (S, beam, M)
-            mixed = (weights @ values).view_as(recurrent)  # (S, beam, M) @ (S, M, 3d)
-            last = gru_update(mixed, recurrent, first)  # s_t, Eq. (4)
+            context_inputs = (weights @ values).view_as(recurrent)  # W_2 c_t, Eq. (5)
+            last = gru_update(context_inputs, recurrent, between)  # s_t, Eq. (4)
             if memory is not None:
                 memory.write(last)
             states.append(last)

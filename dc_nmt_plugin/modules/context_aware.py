@@ -106,18 +106,19 @@ class ContextAwareSelfAttention(SelfAttention):
         """
         if not self.has_context:
             return super().project(x, flow)
-        mixed = len(self.mixed)  # Q, K or both
         parts = self.in_proj(x).unflatten(-1, (3, -1))  # (B, T, 3, C): Q, K and V
-        groups = list(parts.split([mixed] + [1] * (3 - mixed), dim=2))
-        index = "qk".index(self.mixed[0])
-        own, context = groups[index], self._project_contexts(flow)  # (B, T, mixed, C)
+        # what is mixed, Q, K or both, is one tensor; the parts beside it stay as they are
+        before, mixed = "qk".index(self.mixed[0]), len(self.mixed)
+        left, own, right = parts.split([before, mixed, 3 - before - mixed], dim=2)
+        context = self._project_contexts(flow)  # C U, (B, T, mixed, C)
         if self.has_gate:
-            gate = self._gate(own, context)  # (B, T, mixed, 1)
-            groups[index] = torch.lerp(own, context, gate)  # Eq. (5)
+            gate = self._gate(own, context)  # λ, (B, T, mixed, 1)
+            own = torch.lerp(own, context, gate)  # Eq. (5): (1 - λ) Q + λ C U
             self.record(**{f"lambda_{name}": gate[:, :, i] for i, name in enumerate(self.mixed)})
         else:
-            groups[index] = own + context
-        return [split_heads(part, self.num_heads) for group in groups for part in group.unbind(2)]
+            own = own + context
+        projections = (*left.unbind(2), *own.unbind(2), *right.unbind(2))  # Q̂, K̂, V
+        return [split_heads(part, self.num_heads) for part in projections]
 
     def _check(self, flow: Flow) -> None:
         if len(flow.inputs) < self.layer:
@@ -177,6 +178,11 @@ def context_levels(context: str, layer: int) -> tuple[range, range]:
         raise ValueError(f"context is {context!r}; choose from {', '.join(CONTEXTS)}")
     if layer < 1:
         raise ValueError(f"layer is {layer}; layers are counted from 1")
-    lowest_global = {"global": layer - 1, "deep": layer}.get(context, 0)
-    deep = range(layer - 1) if context.endswith("deep") else range(0)
-    return range(lowest_global, layer), deep
+    none, below, so_far = range(0), range(layer - 1), range(layer)
+    levels = {
+        "global": (range(layer - 1, layer), none),  # Eq. (8): c^l
+        "deep": (none, below),  # Eq. (9): H^1 … H^{l-1}
+        "deep-global": (so_far, none),  # Eq. (10): c^1 … c^l
+        "deep-global+deep": (so_far, below),
+    }
+    return levels[context]

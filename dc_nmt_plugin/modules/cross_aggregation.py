@@ -41,7 +41,7 @@ class CrossAggregationSelfAttention(SelfAttention):
         num_heads: heads H; must divide C
         routing: of the routing, "horizontal", "vertical" or "both"
         init: "zero", or "self": horizontal routing starts at the logits (Eq. 15)
-        iterations: T ≥ 0; 0 is plain self-attention
+        iterations: at least 0; 0 is plain self-attention
         head_weights: what Λ sees of B: its "sum" over positions (the paper's Eq. 13) or "mean"
             over real positions; see `_head_weights` for the reason of the default
         checkpoint: compute the routing again in the backward pass instead of keeping its tensors
@@ -90,7 +90,7 @@ class CrossAggregationSelfAttention(SelfAttention):
     def logits(self, query: Tensor, key: Tensor, flow: Flow) -> Tensor:
         """Returns Ê (B, H, T, S).
 
-        Records what :meth:`aggregate` says; the base records ``weights`` (B, H, T, S).
+        Records what :meth:`aggregate` does; the base records ``weights`` (B, H, T, S).
 
         Raises:
             ValueError: used in a decoder (causal mask or decoding session)
@@ -115,7 +115,7 @@ class CrossAggregationSelfAttention(SelfAttention):
     ) -> Tensor:
         """Returns Ê = E + Ω↕ + Ω↔ (B, H, T, S), in float32 or better, not masked.
 
-        Records those that exist of ``vertical_norm``, ``horizontal_norm``, ``added_norm``
+        Records, if they exist, ``vertical_norm``, ``horizontal_norm``, ``added_norm``
         (B, H, T): norms of Ω↕, Ω↔ and their sum; ``head_weights`` Λ (B, H); ``vertical`` C_{h→l}
         (B, H, T); and ``horizontal`` C_{t→h} (B, H, T, T) of position l (rows).
 
@@ -124,15 +124,7 @@ class CrossAggregationSelfAttention(SelfAttention):
             key: (B, H, S, K), S = T
             flow: padding of the positions
             added: what relative positions add to q kᵀ
-
-        Raises:
-            ValueError: queries and keys differ in number
         """
-        if query.size(-2) != key.size(-2):
-            raise ValueError(
-                "cross aggregation is for self-attention, with as many keys as queries; "
-                f"there are {query.size(-2)} queries and {key.size(-2)} keys"
-            )
         dtype = torch.promote_types(query.dtype, torch.float32)
         with torch.autocast(query.device.type, enabled=False):
             # contiguous, because the product would copy them again
@@ -150,20 +142,20 @@ class CrossAggregationSelfAttention(SelfAttention):
         if self.vertical:
             capsules, coefficients, voting = route_heads(votes, self.iterations)
             head_weights = self._head_weights(voting.squeeze(-1), flow)  # (B, H)
-            up = head_weights[:, :, None, None] * capsules[:, None]  # Ω↕, Eq. (12), (B, H, T, S)
-            added.append(up)
+            vertical = head_weights[:, :, None, None] * capsules[:, None]  # Ω↕, (12), (B, H, T, S)
+            added.append(vertical)
             self.record(head_weights=head_weights, vertical=coefficients.squeeze(-1))
-            self._record_norm("vertical_norm", up)
+            self._record_norm("vertical_norm", vertical)
         if self.horizontal:
             # position l takes real positions t ≤ l; at padding also itself: no row is empty
             causal = flow.shared("causal", lambda: Flow(SequenceMask.build(padding, causal=True)))
             mask = causal.added_mask(votes.dtype)
-            across, coefficients = route_positions(  # Ω↔, Eq. (14)
+            horizontal, coefficients = route_positions(  # Ω↔, Eq. (14)
                 votes, self.iterations, mask, from_votes=self.init == "self"
             )
-            added.append(across)
+            added.append(horizontal)
             self.record(horizontal=coefficients)
-            self._record_norm("horizontal_norm", across)
+            self._record_norm("horizontal_norm", horizontal)
         total = added[0] if len(added) == 1 else added[0] + added[1]
         self._record_norm("added_norm", total)
         return total
@@ -175,12 +167,13 @@ class CrossAggregationSelfAttention(SelfAttention):
     def _head_weights(self, voting: Tensor, flow: Flow) -> Tensor:
         """Returns Λ (B, H) of voting weights (B, H, T), which are zero at padding. Eq. (13)
 
-        The mean is the default because the paper's sum saturates the softmax: its gradient, and
-        with it W's, vanishes (measured in docs/papers/cross-aggregation.md).
+        The paper's sum grows with the sentence. It saturates the softmax, so its gradient vanishes,
+        and W's with it. The mean is therefore the default (measured in
+        docs/papers/cross-aggregation.md).
         """
-        votes = voting.transpose(1, 2)  # (B, T, H)
+        voting = voting.transpose(1, 2)  # (B, T, H)
         if self.head_weights == "mean":
-            votes = votes * flow.mean_weights(votes)
-        total = votes.sum(dim=1)  # (B, H)
-        logits = total @ self.head_proj.weight.t().to(total.dtype)  # also where layers use bfloat16
-        return torch.softmax(logits, dim=-1)
+            voting = voting * flow.mean_weights(voting)
+        total = voting.sum(dim=1)  # (B, H)
+        weight = self.head_proj.weight.to(total.dtype)  # layers may be in bfloat16, routing is not
+        return torch.softmax(total @ weight.t(), dim=-1)

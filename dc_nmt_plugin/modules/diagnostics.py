@@ -127,7 +127,7 @@ def layer_divergences(records: Records, batch: Batch) -> Totals:
 
 # -- context-aware self-attention (AAAI 2019, Figs 2-4) --------------------------------------------
 
-GATES = ("lambda_q", "lambda_k")
+LAMBDAS = ("lambda_q", "lambda_k")
 
 
 def mean_gates(records: Records, batch: Batch) -> Totals:
@@ -136,7 +136,7 @@ def mean_gates(records: Records, batch: Batch) -> Totals:
     """
     totals: Totals = {}
     for side, layer, tensors in self_attentions(records):
-        for gate in GATES:
+        for gate in LAMBDAS:
             if gate in tensors:
                 total, count = token_total(tensors[gate].squeeze(-1), batch.padding(side))
                 totals[gate, side, layer] = (total, count)
@@ -229,7 +229,7 @@ class Diagnostic(NamedTuple):
 
 
 DIVERGENCE = Diagnostic(("global_weights", "local_weights"), layer_divergences)
-MEAN_GATES = Diagnostic(GATES, mean_gates)
+MEAN_GATES = Diagnostic(LAMBDAS, mean_gates)
 ROUTING = Diagnostic(("added_norm", "head_weights"), routing_totals)
 PREVIOUS_WORDS = Diagnostic(("previous_words",), previous_word_totals)
 DIAGNOSTICS = (DIVERGENCE, MEAN_GATES, ROUTING, PREVIOUS_WORDS)

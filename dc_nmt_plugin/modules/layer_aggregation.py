@@ -81,7 +81,7 @@ def _unit(
     )
 
 
-class JointAggregation(nn.Module):
+class LinearAggregation(nn.Module):
     """All features in one unit.
 
     S-Agg, "linear feature summation", with sums: H^a = Σ_i W^i f^i, eq. (3.1). C-Agg, "linear
@@ -113,7 +113,7 @@ class IterativeAggregation(nn.Module):
     concatenation", with FFNs: eq. (3.5). With n = 1: f^1, without parameters.
 
     Args:
-        embed_dim, num_layers, ffn_dim, dropout: as in :class:`JointAggregation`
+        embed_dim, num_layers, ffn_dim, dropout: as in :class:`LinearAggregation`
     """
 
     def __init__(

@@ -1,6 +1,7 @@
 """Encoder-decoder attention over several encoder layers (Ampomah's thesis, section 3.2.2).
 
-Shapes: as in `attention`; n source layers f^1 … f^n, lowest first; S sentences.
+Shapes: S sentences, M source positions, R = S × beam hypotheses, T target positions, C model width,
+H heads, K = C / H width of a head; n source layers f^1 … f^n, lowest first.
 """
 
 from __future__ import annotations
@@ -68,15 +69,15 @@ class MultiLayerAttention(Recordable):
         self.joint_weights = joint_weights
         self.sum_contexts = sum_contexts
         self.dropout = dropout
-        same = source_dim == embed_dim
+        shared_width = source_dim == embed_dim
         self.q_proj = input_projection(
             nn.Linear(embed_dim, num_layers * embed_dim, bias=bias),
             blocks=num_layers,
-            shared_width=same,
+            shared_width=shared_width,
         )
         self.kv_projs = nn.ModuleList(
             input_projection(
-                nn.Linear(source_dim, 2 * embed_dim, bias=bias), blocks=2, shared_width=same
+                nn.Linear(source_dim, 2 * embed_dim, bias=bias), blocks=2, shared_width=shared_width
             )
             for _ in range(num_layers)
         )
@@ -128,9 +129,10 @@ class MultiLayerAttention(Recordable):
             weights = source.rows_of(weights, length)
             layers = (self.num_layers, self.num_heads)
             self.record(weights=weights if self.joint_weights else weights.unflatten(1, layers))
-        # to (layer, head, K), whether layers are more heads or wider ones
+        # Ĉ = [c^1; …; c^n], in the order (layer, head, K), whether layers are more heads or wider
+        # ones; of M-01 only Σ_i c^i, because its values are summed
         joined = contexts.unflatten(-1, (-1, self.head_dim)).permute(0, 2, 3, 1, 4).flatten(2)
-        if self.sum_contexts:  # M-01's are summed, because its values are
+        if self.sum_contexts:  # Ĉ = Σ_i c^i
             joined = joined.unflatten(-1, (-1, queries.size(-1))).sum(dim=2)
         output: Tensor = self.out_proj(joined)  # Eq. (3.11)
         return output

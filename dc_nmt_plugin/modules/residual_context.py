@@ -16,7 +16,7 @@ from .core.additive_attention import causal_additive_attention
 from .core.attention import softmax
 from .core.dl4mt_init import init_linear, init_square_blocks_
 from .core.recording import Recordable
-from .core.state import State, Stateful
+from .core.state import State, Stateful, append_step
 
 
 class ResidualContext(Recordable, Stateful):
@@ -100,7 +100,7 @@ class ContentResidual(ResidualContext):
         length = words.size(1)
         scores = self.score(torch.tanh(self.word_proj(words))).squeeze(-1)  # Eq. (13), (B, T)
         if state is not None:
-            scores, words = append(self.slot(state), scores=scores, words=words)
+            scores, words = append_step(self.slot(state), scores=scores, words=words)
         total = scores.size(1)
         later = torch.ones(length, total, dtype=torch.bool, device=scores.device)
         later = later.triu(total - length + 1)
@@ -129,7 +129,7 @@ class ContentScopeResidual(ResidualContext):
         """See :class:`ResidualContext`."""
         keys = self.word_proj(words)
         if state is not None:
-            keys, words = append(self.slot(state), keys=keys, words=words)
+            keys, words = append_step(self.slot(state), keys=keys, words=words)
         context, weights = causal_additive_attention(
             self.state_proj(states),  # Eq. (12)
             keys,
@@ -140,10 +140,3 @@ class ContentScopeResidual(ResidualContext):
         if weights is not None:
             self.record(previous_words=weights)
         return context
-
-
-def append(slot: dict[str, Tensor], **new: Tensor) -> list[Tensor]:
-    """Appends one step to cached tensors along time: (R, t, C) + (R, 1, C)."""
-    for name, tensor in new.items():
-        slot[name] = torch.cat([slot[name], tensor], dim=1) if name in slot else tensor
-    return [slot[name] for name in new]

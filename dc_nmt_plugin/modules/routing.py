@@ -4,8 +4,9 @@ S. Sabour, N. Frosst, G. E. Hinton, "Dynamic Routing Between Capsules", NIPS 201
 J. Cao, H. Zhao, K. Yu, "Cross Aggregation of Multi-Head Attention for Neural Machine Translation",
 NLPCC 2019, Algorithm 1. Equation numbers are those of the latter.
 
-Shapes: B sequences, T positions, H heads, S = T keys. Every row of logits e_{l,h} (one query l,
-one head h; S numbers) is a vote.
+Every row of logits e_{l,h} (one query l, one head h; M numbers) is a vote. Formulas have the
+paper's symbols: votes V, voting weights B, coefficients C, capsules S before squashing and Ω after.
+In shapes, (B, H, T, M) are sequences, heads, queries and keys (M = T).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def squash_scale(squared_norm: Tensor) -> Tensor:
 
 
 def squash(s: Tensor) -> Tensor:
-    """Returns |s|² / (1 + |s|²) · s / |s| of the vectors s (..., S); 0 at 0 (Eq. 7)."""
+    """Returns |s|² / (1 + |s|²) · s / |s| of the vectors s (..., M); 0 at 0 (Eq. 7)."""
     return squash_scale(s.square().sum(dim=-1, keepdim=True)) * s
 
 
@@ -44,13 +45,13 @@ def route(
 
     Args:
         voting: the initial voting weights B
-        agree: from coefficients C to S · V, shaped as B; where S = Σ C V are the capsules before
-            squashing (Eq. 8), V the votes
-        iterations: T ≥ 1
+        agree: from coefficients C to S · V, shaped as B, with S = Σ C V (Eq. 8)
+        iterations: at least 1
         dim: the axis of the input capsules, which the softmax normalises
 
     Returns:
-        C of iteration T, and the B it comes from: without the update that ends iteration T
+        C of the last iteration, and the B it comes from: without the update that ends this
+        iteration
     """
     coefficients = torch.softmax(voting, dim)  # line 4
     for _ in range(iterations - 1):
@@ -67,22 +68,22 @@ def route_heads(votes: Tensor, iterations: int) -> tuple[Tensor, Tensor, Tensor]
     It works element by element: with few heads, products of small Gram matrices take longer.
 
     Args:
-        votes: (B, H, T, S)
-        iterations: T ≥ 1
+        votes: (B, H, T, M)
+        iterations: at least 1
 
     Returns:
-        capsules (B, T, S), coefficients (B, H, T, 1), accumulated voting weights (B, H, T, 1)
+        capsules Ω (B, T, M), coefficients (B, H, T, 1), accumulated voting weights (B, H, T, 1)
     """
 
     def capsules_of(coefficients: Tensor) -> Tensor:
-        return (coefficients * votes).sum(dim=1, keepdim=True)  # (B, 1, T, S), Eq. (8)
+        return (coefficients * votes).sum(dim=1, keepdim=True)  # S, Eq. (8), (B, 1, T, M)
 
     def agree(coefficients: Tensor) -> Tensor:
         return (capsules_of(coefficients) * votes).sum(-1, keepdim=True)  # (B, H, T, 1)
 
     voting = votes.new_zeros(*votes.shape[:3], 1)
     coefficients, voting = route(voting, agree, iterations, dim=1)
-    capsules = squash(capsules_of(coefficients))  # (B, 1, T, S)
+    capsules = squash(capsules_of(coefficients))  # (B, 1, T, M)
     voting = voting + (capsules * votes).sum(-1, keepdim=True)  # line 6, last iteration
     return capsules.squeeze(1), coefficients, voting
 
@@ -97,12 +98,12 @@ def route_positions(
 
     Args:
         votes: (B, H, T, T), the matrices E
-        iterations: T ≥ 1
+        iterations: at least 1
         mask: 0 where position l (rows) takes t, else -inf, (B, 1, T, T); None: takes all t ≤ l
         from_votes: voting weights start at the votes themselves (Eq. 15), not at zero
 
     Returns:
-        capsules (B, H, T, T), coefficients C_{t→h} (B, H, T, T) of position l (rows)
+        capsules Ω (B, H, T, T), coefficients C_{t→h} (B, H, T, T) of position l (rows)
     """
     gram = votes @ votes.transpose(-2, -1) if iterations > 1 else votes  # (B, H, T, T)
 

@@ -15,8 +15,7 @@ from .core.additive_attention import additive_scores, causal_additive_attention
 from .core.attention import softmax
 from .core.dl4mt_init import init_linear
 from .core.recording import Recordable
-from .core.state import State, Stateful
-from .residual_context import append
+from .core.state import State, Stateful, append_step
 
 
 class StateSummary(Recordable, Stateful):
@@ -52,7 +51,7 @@ class StateSummary(Recordable, Stateful):
             return F.pad(summaries, (0, 0, 1, 0))  # s̃_1 = 0
         slot = self.slot(state)
         earlier = (slot["keys"], slot["states"]) if slot else (keys[:, :0], states[:, :0])
-        append(slot, keys=keys, states=states)
+        append_step(slot, keys=keys, states=states)
         return self._attend(states, *earlier, empty_rows=0)
 
     def _attend(self, states: Tensor, keys: Tensor, earlier: Tensor, *, empty_rows: int) -> Tensor:

@@ -19,7 +19,7 @@ from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.modules.layer_aggregation import (
     AggregationUnit,
     IterativeAggregation,
-    JointAggregation,
+    LinearAggregation,
     WeightedSum,
 )
 
@@ -250,9 +250,9 @@ def test_a_flag_reaches_its_module(settings, place, expected):
 
 def test_what_aggregates_is_what_its_name_says():
     kinds = {
-        "s-agg": (JointAggregation, WeightedSum),
+        "s-agg": (LinearAggregation, WeightedSum),
         "iter-s-agg": (IterativeAggregation, WeightedSum),
-        "c-agg": (JointAggregation, AggregationUnit),
+        "c-agg": (LinearAggregation, AggregationUnit),
         "iter-c-agg": (IterativeAggregation, AggregationUnit),
     }
     for name, (kind, unit) in kinds.items():

@@ -157,7 +157,7 @@ class OwnLogits(SelfAttention):
 
     def logits(self, query, key, flow):
         there = torch.arange(key.size(-2))
-        here = flow.first + torch.arange(query.size(-2))[:, None]
+        here = flow.first_position + torch.arange(query.size(-2))[:, None]
         logits = super().logits(query, key, flow) * self.scale - 0.3 * (here - there).abs()
         return torch.einsum("gh,bhts->bgts", self.mix, logits)
 

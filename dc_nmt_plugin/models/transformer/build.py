@@ -26,7 +26,7 @@ from ...modules.core.self_attention import MultiHeadSelfAttention, SelfAttention
 from ...modules.cross_aggregation import CrossAggregationSelfAttention
 from ...modules.dual_context import DualContextAttention
 from ...modules.fast.graphs import MULTIPLE
-from ...modules.layer_aggregation import IterativeAggregation, JointAggregation
+from ...modules.layer_aggregation import IterativeAggregation, LinearAggregation
 from ...modules.multi_layer_attention import MultiLayerAttention
 from .axes import AGGREGATIONS, MULTI_LAYER
 from .config import TransformerConfig
@@ -178,7 +178,7 @@ def aggregation(cfg: TransformerConfig) -> nn.Module | None:
         options["dropout"] = cfg.dropout
     if cfg.source_features in ("iter-s-agg", "iter-c-agg"):
         return IterativeAggregation(**options)
-    return JointAggregation(**options)
+    return LinearAggregation(**options)
 
 
 def tap_norms(cfg: TransformerConfig) -> nn.ModuleDict | None:

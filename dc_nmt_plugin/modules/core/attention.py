@@ -1,7 +1,7 @@
 """Multi-head attention for all other modules, and attention to the source.
 
-Shapes: B sequences, T queries, S keys, C model width, H heads, K = C / H width of a head;
-R = (sentences × beam) hypotheses and M source positions when decoding.
+Shapes: B sequences, T queries, S keys, C model width, H heads, K = C / H width of a head. For the
+source: M positions, R = sentences × beam hypotheses.
 """
 
 from __future__ import annotations
@@ -103,6 +103,7 @@ def attend(
         return output, None
     logits = attention_logits(query, key, head_dim=head_dim)
     weights = softmax(masked(logits, mask, causal), value.dtype)
+    # `dropout` is 0 outside training
     return drop(weights, dropout, True) @ value, weights  # (B, H, T, S) @ (B, H, S, K)
 
 
@@ -132,12 +133,12 @@ class SourceAttention(Recordable):
         super().__init__()
         self.num_heads = num_heads
         self.dropout = dropout
-        same = source_dim == embed_dim
+        shared_width = source_dim == embed_dim
         self.q_proj = input_projection(
-            nn.Linear(embed_dim, embed_dim, bias=bias), shared_width=same
+            nn.Linear(embed_dim, embed_dim, bias=bias), shared_width=shared_width
         )
         self.kv_proj = input_projection(
-            nn.Linear(source_dim, 2 * embed_dim, bias=bias), blocks=2, shared_width=same
+            nn.Linear(source_dim, 2 * embed_dim, bias=bias), blocks=2, shared_width=shared_width
         )
         self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
 
@@ -172,5 +173,5 @@ class SourceAttention(Recordable):
     def project_source(self, source: Source) -> tuple[Tensor, ...]:
         """Returns keys and values (sentences, H, M, K) of the only source representation."""
         (features,) = source.features
-        both = self.kv_proj(features)  # (S, M, 2C)
-        return tuple(split_heads(part, self.num_heads) for part in both.chunk(2, dim=-1))
+        key, value = self.kv_proj(features).chunk(2, dim=-1)  # (sentences, M, C) each
+        return split_heads(key, self.num_heads), split_heads(value, self.num_heads)

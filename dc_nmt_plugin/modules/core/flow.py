@@ -27,8 +27,8 @@ class Flow:
         mask: padding and causality of the stack's sequences; None: no padding, not causal
         tokens: (B, T) their token ids; when decoding, of the whole prefix
         state: the decoding session, or None
-        past: for incremental decoding, the slot (kept between steps, one row a hypothesis) that
-            holds the running sums; None otherwise
+        past: when decoding, the stack's own slot of the session, for the running sums that its
+            layers share; None otherwise
         source: what decoder layers attend to; None in encoders
         auxiliary: final states (R, T, C) of the auxiliary decoders to fuse, or None
 
@@ -88,7 +88,7 @@ class Flow:
         return self._source
 
     @property
-    def first(self) -> int:
+    def first_position(self) -> int:
         """Returns the position of x's first column in its sequences: 0, or when decoding the number
         of earlier steps.
 

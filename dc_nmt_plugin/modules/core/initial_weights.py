@@ -6,9 +6,9 @@ own, U(-1/√fan-in, 1/√fan-in). This matters in post-norm. If the output of a
 large, it dominates the residual connection. Then the tokens look alike at the top of the encoder,
 and the decoder learns its alignment hundreds of updates later.
 
-The papers do not describe initial weights. One rule is for their additions: a projection of
-attention starts like fairseq's, every other matrix like ``nn.Linear``, and a part that replaces a
-sublayer (or the decoder's source) with an output of at most the same variance.
+The papers do not describe initial weights. Their additions follow one rule: projections of
+attention start like fairseq's, and all other matrices like ``nn.Linear``. At the start, a part that
+replaces a sublayer (or the decoder's source) has an output of at most the same variance.
 ``tests/model/test_initial_weights.py`` checks both.
 """
 

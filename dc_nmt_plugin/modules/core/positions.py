@@ -18,8 +18,8 @@ class Positions(nn.Module):
     in_logits = False
     """Whether the logits depend on them beyond queries and keys, so that attention is not fused."""
 
-    def place(self, x: Tensor, flow: Flow) -> Tensor:
-        """Returns queries or keys x (B, H, T, K) that carry their own positions."""
+    def encode(self, x: Tensor, flow: Flow) -> Tensor:
+        """Returns queries or keys x (B, H, T, K) with their positions in them."""
         return x
 
     def scores(self, query: Tensor, keys: int, flow: Flow) -> Tensor | float:
@@ -51,20 +51,20 @@ class RotaryPositions(Positions):
             raise ValueError(f"head_dim {head_dim} is odd: rotary positions turn pairs of numbers")
         self.head_dim = head_dim
 
-    def place(self, x: Tensor, flow: Flow) -> Tensor:
+    def encode(self, x: Tensor, flow: Flow) -> Tensor:
         """See :class:`Positions`; the angles are computed in float32 or better."""
-        first, length = flow.first, x.size(-2)
         dtype = torch.promote_types(x.dtype, torch.float32)
-        turn: Tensor = flow.shared(
-            (type(self), self.head_dim, dtype), lambda: self._turns(first, length, dtype, x.device)
-        )
+        key = (type(self), self.head_dim, dtype)
+        positions = range(flow.first_position, flow.first_position + x.size(-2))
+        rotations: Tensor = flow.shared(key, lambda: self._rotations(positions, dtype, x.device))
+        # the pair (a, b) as a + ib: a rotation is one product of complex numbers
         pairs = torch.view_as_complex(x.to(dtype).unflatten(-1, (-1, 2)).contiguous())
-        return torch.view_as_real(pairs * turn).flatten(-2).type_as(x)  # Eq. (34)
+        return torch.view_as_real(pairs * rotations).flatten(-2).type_as(x)  # Eq. (34)
 
-    def _turns(self, first: int, length: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-        """Returns e^{i m θ} (T, K / 2), complex, of the positions m = first … first + T - 1."""
+    def _rotations(self, positions: range, dtype: torch.dtype, device: torch.device) -> Tensor:
+        """Returns e^{i m θ} (T, K / 2), complex, of T positions m."""
         pair = torch.arange(0, self.head_dim, 2, dtype=torch.float64, device=device)
-        position = torch.arange(first, first + length, dtype=torch.float64, device=device)
+        position = torch.arange(positions.start, positions.stop, dtype=torch.float64, device=device)
         angles = torch.outer(position, 10_000.0 ** (-pair / self.head_dim)).to(dtype)  # Eq. (15)
         return torch.polar(torch.ones_like(angles), angles)
 
@@ -98,20 +98,20 @@ class RelativePositions(Positions):
 
     def scores(self, query: Tensor, keys: int, flow: Flow) -> Tensor:
         """See :class:`Positions`."""
-        of_distances = query @ self.key_table.t()  # (B, H, T, K) @ (K, 2k + 1)
+        by_distance = query @ self.key_table.t()  # (B, H, T, K) @ (K, 2k + 1)
         distance = self._distances(flow, query.size(-2), keys, query.device)  # (T, S)
-        return of_distances.gather(-1, distance.expand(*query.shape[:-1], keys))  # in Eq. (4)
+        return by_distance.gather(-1, distance.expand(*query.shape[:-1], keys))  # in Eq. (4)
 
     def values(self, weights: Tensor, flow: Flow) -> Tensor:
         """See :class:`Positions`."""
         distance = self._distances(flow, weights.size(-2), weights.size(-1), weights.device)
-        mass = weights.new_zeros(*weights.shape[:-1], 2 * self.clip + 1)
-        mass = mass.scatter_add(-1, distance.expand_as(weights), weights)
-        return mass @ self.value_table  # in Eq. (3), (B, H, T, 2k + 1) @ (2k + 1, K)
+        by_distance = weights.new_zeros(*weights.shape[:-1], 2 * self.clip + 1)
+        by_distance = by_distance.scatter_add(-1, distance.expand_as(weights), weights)
+        return by_distance @ self.value_table  # in Eq. (3), (B, H, T, 2k + 1) @ (2k + 1, K)
 
     def _distances(self, flow: Flow, queries: int, keys: int, device: torch.device) -> Tensor:
         """Returns the rows (T, S) of the tables: clip(j - i) + k."""
-        first = flow.first
+        first = flow.first_position
 
         def compute() -> Tensor:
             query = torch.arange(first, first + queries, device=device)

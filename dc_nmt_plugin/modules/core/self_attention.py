@@ -11,13 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..fast.dropout import dropout as drop
-from .attention import (
-    attention_logits,
-    masked,
-    merge_heads,
-    softmax,
-    split_heads,
-)
+from .attention import attention_logits, masked, merge_heads, softmax, split_heads
 from .flow import Flow
 from .initial_weights import input_projection, output_projection
 from .positions import Positions
@@ -78,15 +72,6 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         slot[name] = stacked
         return list(stacked.chunk(len(new), dim=1))
 
-    def placed(self, flow: Flow, *parts: Tensor) -> list[Tensor]:
-        """Returns queries and keys (B, H, T, K) with their positions in them, if they are rotary.
-
-        A key is placed before :meth:`attend` keeps it, and never again.
-        """
-        return [
-            part if self.positions is None else self.positions.place(part, flow) for part in parts
-        ]
-
     def attend(
         self,
         query: Tensor,
@@ -98,7 +83,8 @@ class MultiHeadSelfAttention(Recordable, Stateful):
     ) -> Tensor:
         """Returns softmax(q kᵀ / √K) v, with the outputs of the heads concatenated.
 
-        When decoding, keys and values of the earlier steps are kept here.
+        Rotary positions rotate queries and keys here. When decoding, keys and values of the earlier
+        steps are kept here, so a key is rotated once.
 
         Args:
             query, key, value: (B, H, T, K), of the positions of the layer's input
@@ -116,6 +102,8 @@ class MultiHeadSelfAttention(Recordable, Stateful):
                 f"{query.size(-2)} queries and {key.size(-2)} keys: give attend() the keys of the "
                 "layer's input alone; it keeps those of earlier steps itself"
             )
+        if self.positions is not None:
+            query, key = (self.positions.encode(x, flow) for x in (query, key))
         key, value = self.with_past(flow, key, value, name=record)
         dropout = self.dropout if self.training else 0.0
         mask = flow.added_mask(query.dtype)
@@ -140,7 +128,7 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         activations then all use the kind's own. Masks are applied to the result.
 
         Args:
-            query: (B, H, T, K), of the positions ``flow.first`` …
+            query: (B, H, T, K), of the positions ``flow.first_position`` …
             key: (B, H, S, K), of the positions 0 …; S = T, or when decoding T = 1 and S the number
                 of steps
 
@@ -153,6 +141,7 @@ class MultiHeadSelfAttention(Recordable, Stateful):
     @property
     def needs_logits(self) -> bool:
         """Returns whether attention is more than softmax(q kᵀ / √K) v, and cannot be fused."""
+        # a kind that replaces `logits`, as a method or on the object, need not declare it here
         replaced = getattr(self.logits, "__func__", None) is not MultiHeadSelfAttention.logits
         return replaced or (self.positions is not None and self.positions.in_logits)
 
@@ -180,7 +169,6 @@ class SelfAttention(MultiHeadSelfAttention):
         """See :class:`MultiHeadSelfAttention`; records ``weights`` (B, H, T, S)."""
         flow = Flow.alone(x) if flow is None else flow
         query, key, value = self.project(x, flow)
-        query, key = self.placed(flow, query, key)
         output: Tensor = self.out_proj(self.attend(query, key, value, flow))
         return output  # (B, T, C)
 

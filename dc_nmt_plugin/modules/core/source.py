@@ -29,7 +29,7 @@ class Source:
             output (sentences, M, C)
         beam: hypotheses per sentence
         cache: projected keys and values by module, kept during decoding; one row per sentence
-        masks: the padding as `mask`, once it was needed; the same in sources of the same sentences
+        masks: `mask`, once it was needed; a list, which sources of the same sentences share
     """
 
     features: list[Tensor]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 State = dict[str, dict[str, Tensor]]
@@ -30,3 +31,10 @@ class Stateful(nn.Module):
         slot = self.slot(incremental_state)
         for name, tensor in slot.items():
             slot[name] = tensor.index_select(0, new_order)
+
+
+def append_step(slot: dict[str, Tensor], **new: Tensor) -> list[Tensor]:
+    """Appends one step to cached tensors along time, (R, t, C) + (R, 1, C), and returns them."""
+    for name, tensor in new.items():
+        slot[name] = torch.cat([slot[name], tensor], dim=1) if name in slot else tensor
+    return [slot[name] for name in new]

@@ -77,7 +77,7 @@ class PaddedBatch(NamedTuple):
         )
 
 
-class _Recorded(NamedTuple):
+class _Graph(NamedTuple):
     graph: torch.cuda.CUDAGraph
     inputs: PaddedBatch
     output: Tensor
@@ -96,7 +96,7 @@ class StepGraphs:
         self._parameters = [each for each in parameters if each.requires_grad]
         self._gradients = [torch.empty_like(each) for each in self._parameters]  # all graphs add to
         self._seen: Counter[Shape] = Counter()
-        self._recorded: dict[Shape, _Recorded] = {}
+        self._recorded: dict[Shape, _Graph] = {}
         self._stream = torch.cuda.Stream()
 
     def __call__(self, batch: PaddedBatch) -> Tensor:
@@ -129,7 +129,7 @@ class StepGraphs:
         with fixed_shapes():
             return self._step(batch)
 
-    def _record(self, batch: PaddedBatch) -> _Recorded:
+    def _record(self, batch: PaddedBatch) -> _Graph:
         inputs = PaddedBatch(*(tokens.clone() for tokens in batch))
         graph = torch.cuda.CUDAGraph()
         first = next(iter(self._recorded.values()), None)
@@ -146,7 +146,7 @@ class StepGraphs:
                 raise  # the first error
             graph.capture_end()
         torch.cuda.current_stream().wait_stream(self._stream)
-        return _Recorded(graph, inputs, output)
+        return _Graph(graph, inputs, output)
 
     def _share_gradients(self) -> None:
         """Makes the parameters' gradients those that the graphs add to."""

@@ -9,16 +9,16 @@ from reference.parameters import randomise
 
 from dc_nmt_plugin.modules.layer_aggregation import (
     IterativeAggregation,
-    JointAggregation,
+    LinearAggregation,
     WeightedSum,
 )
 
 WIDTH, FFN, SENTENCES, LENGTH = 14, 20, 2, 3
 COMBINING = {"ffn_dim": FFN}
 AGGREGATIONS = {
-    "s-agg": (JointAggregation, {}),
+    "s-agg": (LinearAggregation, {}),
     "iter-s-agg": (IterativeAggregation, {}),
-    "c-agg": (JointAggregation, COMBINING),
+    "c-agg": (LinearAggregation, COMBINING),
     "iter-c-agg": (IterativeAggregation, COMBINING),
 }
 kinds = pytest.mark.parametrize("kind", AGGREGATIONS)

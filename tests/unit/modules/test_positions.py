@@ -47,7 +47,7 @@ def inputs(length, rows=2):
 
 def test_rotation_equals_the_paper():
     x = torch.randn(2, HEADS, 5, HEAD, dtype=torch.float64)
-    turned = RotaryPositions(head_dim=HEAD).place(x, Flow())
+    turned = RotaryPositions(head_dim=HEAD).encode(x, Flow())
     for row in range(2):
         for head in range(HEADS):
             for m in range(5):
@@ -133,7 +133,7 @@ def test_every_attention_of_a_kind_sees_them(kind, positions):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision(dtype):
     x = torch.randn(1, 1, 2000, HEAD)
-    exact = RotaryPositions(head_dim=HEAD).place(x, Flow())
-    half = RotaryPositions(head_dim=HEAD).place(x.to(dtype), Flow())
+    exact = RotaryPositions(head_dim=HEAD).encode(x, Flow())
+    half = RotaryPositions(head_dim=HEAD).encode(x.to(dtype), Flow())
     assert half.dtype == dtype
     torch.testing.assert_close(half.float(), exact, rtol=0.02, atol=0.02)
