@@ -2,6 +2,4 @@
 
 from .. import compat as compat
 from . import run_record as run_record
-from . import translation
-
-__all__ = ["translation"]
+from . import translation as translation

@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from fairseq import utils
+import sacrebleu
 from fairseq.logging import metrics
 from sacrebleu.metrics import BLEU
 
 from ..text.languages import bleu_tokenizer, known_as
 
-logger = logging.getLogger(__name__)
-
 ORDER = 4  # longest n-gram
 
 
-def validation_bleu(task: Any, hypotheses: list[Any], targets: Any) -> Any:
-    """Returns sacreBLEU's score of a batch, by the tokeniser that suits the target language.
+@contextmanager
+def bleu_of_language(code: str, words: Iterable[str]) -> Iterator[None]:
+    """Lets ``sacrebleu.corpus_bleu`` take the tokeniser that suits a language.
 
-    fairseq takes the tokeniser 13a for every language: Chinese then has a BLEU near 0.
-
-    Args:
-        task: fairseq's translation task, with a detokeniser and the flags of ``--eval-bleu``
-        hypotheses: of each sentence, the best first
-        targets: (sentences, T) token numbers of the references
+    fairseq's ``--eval-bleu`` leaves the choice to sacreBLEU, which takes 13a. By 13a, Chinese has a
+    BLEU near 0. `words` are those of the language's dictionary.
     """
-
-    def text(tokens: Any, unknown: str) -> str:
-        # as fairseq: an unknown word is one word, and matches none of the other side
-        line: str = task.tgt_dict.string(
-            tokens.int().cpu(), task.cfg.eval_bleu_remove_bpe, unk_string=unknown
-        )
-        return task.tokenizer.decode(line) if task.tokenizer else line
-
-    lines = [text(rows[0]["tokens"], "UNKNOWNTOKENINHYP") for rows in hypotheses]
-    targets = [utils.strip_pad(row, task.tgt_dict.pad()) for row in targets]
-    references = [text(row, "UNKNOWNTOKENINREF") for row in targets]
-    if task.cfg.eval_bleu_print_samples:
-        logger.info("example hypothesis: " + lines[0])
-        logger.info("example reference: " + references[0])
-    tokenizer = "none"
-    if not task.cfg.eval_tokenized_bleu:
-        tokenizer = bleu_tokenizer(known_as(task.cfg.target_lang), task.tgt_dict.symbols)
-    return BLEU(tokenize=tokenizer, force=True).corpus_score(lines, [references])
+    stock = sacrebleu.corpus_bleu
+    tokenizer = bleu_tokenizer(known_as(code), words)
+    sacrebleu.corpus_bleu = partial(stock, tokenize=tokenizer, force=True)
+    try:
+        yield
+    finally:
+        sacrebleu.corpus_bleu = stock
 
 
 def bleu_statistics(name: str, bleu: Any) -> dict[str, int]:

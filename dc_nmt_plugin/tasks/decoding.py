@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ConfigError, check_choices
+from ..flags import listed
 
 MAIN = "main"
 
@@ -36,15 +37,12 @@ def apply_decoding_flags(model: Any, cfg: Any) -> None:
         model.decoder.fuse = False
     if cfg.mask_source_layers:
         # only our Transformers read several layers
-        read = getattr(getattr(model, "encoder", None), "read_layers", [])
-        names = {str(layer): layer for layer in read}
-        parts = [part.strip() for part in cfg.mask_source_layers.split(",")]
-        if not names.keys() >= set(parts):
-            raise ConfigError(
-                f"--mask-source-layers: {cfg.mask_source_layers!r} is no list, such as 3,5, of "
-                f"encoder layers that this model's decoder reads: {', '.join(names) or 'none'}."
-            )
-        model.encoder.masked_layers = frozenset(names[part] for part in parts)
+        read = getattr(getattr(model, "encoder", None), "read_layers", None)
+        if not read:
+            raise ConfigError("--mask-source-layers: this model's decoder reads no encoder layers.")
+        layers = listed(cfg.mask_source_layers) or [cfg.mask_source_layers]
+        check_choices("--mask-source-layers", layers, map(str, read), error=ConfigError)
+        model.encoder.masked_layers = frozenset(map(int, layers))
 
 
 @dataclass(frozen=True)
@@ -52,16 +50,13 @@ class WuLengthPenalty:
     """The papers' length penalty lp(Y) = ((5 + |Y|) / 6)^α (Wu et al. 2016, eq. 14).
 
     fairseq's generator divides a hypothesis's score by ``|Y| ** len_penalty``; this object makes
-    that expression Wu's. |Y| counts the end token, as in fairseq, and may be a number, an array of
-    numpy's or a tensor. The class is not a float, because numpy and torch would then use the
-    float's power.
+    that expression Wu's. |Y| counts the end token, as in fairseq.
 
     >>> 7 ** WuLengthPenalty(1.0)
     2.0
     """
 
     alpha: float
-    __array_ufunc__ = None  # so that numpy leaves the power to this class
 
-    def __rpow__(self, length: Any) -> Any:
+    def __rpow__(self, length: int) -> float:
         return ((5.0 + length) / 6.0) ** self.alpha

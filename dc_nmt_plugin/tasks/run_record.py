@@ -8,6 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,18 +64,16 @@ class RunRecord:
         """Makes the trainer and its task, which may be fairseq's own, report to this record."""
         task = trainer.task
         reduce, save = task.reduce_metrics, trainer.save_checkpoint
-        post = getattr(task, "post_validate", None)  # few tasks have it
+        post = getattr(task, "post_validate", lambda *_: None)  # few tasks have it
 
         def reduce_metrics(logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
-            if not criterion.training:
-                return reduce(logging_outputs, criterion)
-            with metrics.aggregate(_CURVE):
+            with metrics.aggregate(_CURVE) if criterion.training else nullcontext():
                 reduce(logging_outputs, criterion)
-            return self.add_update(sum(int(log.get("ntokens", 0)) for log in logging_outputs))
+            if criterion.training:
+                self.add_update(sum(int(log.get("ntokens", 0)) for log in logging_outputs))
 
         def post_validate(model: Any, stats: dict[str, Any], agg: Any) -> None:
-            if post:
-                post(model, stats, agg)
+            post(model, stats, agg)
             self.add_validation(stats)
 
         def save_checkpoint(*args: Any, **kwargs: Any) -> Any:
@@ -117,9 +116,8 @@ class RunRecord:
             with open(self._folder / CURVE, "a", encoding="utf-8") as curve:
                 for kind, numbers in (("train_inner", training), ("valid", values)):
                     known = {n: _plain(v) for n, v in numbers.items() if n not in _SPEEDS}
-                    if known:
-                        line = json.dumps({**known, "num_updates": updates})
-                        curve.write(f"| {kind} | {line}\n")
+                    line = json.dumps({**known, "num_updates": updates})
+                    curve.write(f"| {kind} | {line}\n")
             metrics.reset_meters(_CURVE)
             self.measure()
 
@@ -175,7 +173,8 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     data = Path(str(cfg.task.data).split(os.pathsep)[0])
     source, target = _languages(trainer)
     world = cfg.distributed_training.distributed_world_size
-    versions = {package: version_of(package) for package in ("dc_nmt_plugin", "torch", *FAIRSEQS)}
+    packages = {name: version_of(name) for name in ("dc_nmt_plugin", "torch", *FAIRSEQS)}
+    installed = {name: version for name, version in packages.items() if version}
     tokens = None
     if cfg.dataset.max_tokens and len(cfg.optimization.update_freq) == 1:
         tokens = int(cfg.dataset.max_tokens * world * cfg.optimization.update_freq[0])
@@ -183,10 +182,7 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
         tokens=tokens,
         tokens_per_second=before.training.tokens_per_second if before else None,
         device=used_device({**settings, "distributed-world-size": world}),
-        versions={
-            "python": platform.python_version(),
-            **{package: version for package, version in versions.items() if version},
-        },
+        versions={"python": platform.python_version(), **installed},
         log=CURVE,
     )
     return Record(

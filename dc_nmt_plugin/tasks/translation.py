@@ -3,7 +3,7 @@
 # fairseq reads the fields' types at run time: no postponed annotations here.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, Optional, cast
 
 import torch
 from fairseq.data import Dictionary
@@ -14,7 +14,7 @@ from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
 from ..errors import ConfigError, check_choices
 from ..modules.fast.graphed_training import GraphedTraining
 from ..names import PUBLISHED
-from .decoder_bleu import bleu_statistics, log_bleu, validation_bleu
+from .decoder_bleu import bleu_of_language, bleu_statistics, log_bleu
 from .decoding import MAIN, WuLengthPenalty, apply_decoding_flags, decoder_layer
 from .fast.beam_search import BeamSearchGenerator, RepeatBlocker
 
@@ -65,8 +65,7 @@ class SentenceDictionary(Dictionary):
     def string(self, tensor: Any, *args: Any, **kwargs: Any) -> str:
         if torch.is_tensor(tensor) and tensor.dim() == 1:
             tensor = tensor.tolist()
-        text: str = super().string(tensor, *args, **kwargs)
-        return text
+        return cast(str, super().string(tensor, *args, **kwargs))
 
 
 @register_task("translation_dc_nmt", dataclass=TranslationConfig)
@@ -83,8 +82,7 @@ class JointTranslationTask(FairseqTranslationTask):
     @classmethod
     def load_dictionary(cls, filename: str) -> SentenceDictionary:
         """Loads the dictionary of a language from a file."""
-        dictionary: SentenceDictionary = SentenceDictionary.load(filename)
-        return dictionary
+        return cast(SentenceDictionary, SentenceDictionary.load(filename))
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """Builds the model. Applies decoding flags to a trained one; refuses them in training.
@@ -113,18 +111,12 @@ class JointTranslationTask(FairseqTranslationTask):
         return model
 
     def train_step(
-        self,
-        sample: Any,
-        model: Any,
-        criterion: Any,
-        optimizer: Any,
-        update_num: int,
-        ignore_grad: bool = False,
+        self, sample: Any, model: Any, criterion: Any, optimizer: Any, update_num: int, **more: Any
     ) -> Any:
         """Runs forward and backward pass; with ``--cuda-graphs`` as a graph."""
         # hooks, such as fairseq's that look for NaN, do not run in a graph
-        if not self.cfg.cuda_graphs or ignore_grad or model._forward_hooks:
-            return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
+        if not self.cfg.cuda_graphs or more.get("ignore_grad") or model._forward_hooks:
+            return super().train_step(sample, model, criterion, optimizer, update_num, **more)
         if self._graphed is None:
             self._graphed = GraphedTraining(self, model, criterion, optimizer)
         model.set_num_updates(update_num)
@@ -142,10 +134,7 @@ class JointTranslationTask(FairseqTranslationTask):
             ConfigError: ``--decode-with`` selects another decoder
         """
         if self.cfg.decode_with != MAIN:
-            raise ConfigError(
-                "--decode-with: is for translating; a validation measures the loss of every "
-                "decoder, and BLEU of --eval-bleu-decoders."
-            )
+            raise ConfigError("--decode-with: is for translating; see --eval-bleu-decoders.")
         loss, sample_size, log = super().valid_step(sample, model, criterion)
         for layer in self._bleu_layers:
             model.decoder.decode_with = layer
@@ -155,8 +144,8 @@ class JointTranslationTask(FairseqTranslationTask):
         return loss, sample_size, log
 
     def _inference_with_bleu(self, generator: Any, sample: Any, model: Any) -> Any:
-        hypotheses = self.inference_step(generator, [model], sample)
-        return validation_bleu(self, hypotheses, sample["target"])
+        with bleu_of_language(self.cfg.target_lang, self.tgt_dict.symbols):
+            return super()._inference_with_bleu(generator, sample, model)
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         """Logs fairseq's metrics, then ``bleu_aux1`` and so on."""
@@ -165,19 +154,12 @@ class JointTranslationTask(FairseqTranslationTask):
             log_bleu(f"bleu_aux{layer}", logging_outputs)
 
     def build_generator(
-        self,
-        models: list[Any],
-        args: Any,
-        seq_gen_cls: Any | None = None,
-        extra_gen_cls_kwargs: dict[str, Any] | None = None,
-        **kwargs: Any,
+        self, models: list[Any], args: Any, seq_gen_cls: Any = None, *more: Any, **kwargs: Any
     ) -> Any:
         """Builds our generator, or fairseq's for alignments, with the chosen length penalty."""
         if seq_gen_cls is None and not getattr(args, "print_alignment", False):
             seq_gen_cls = BeamSearchGenerator
-        generator = super().build_generator(
-            models, args, seq_gen_cls, extra_gen_cls_kwargs, **kwargs
-        )
+        generator = super().build_generator(models, args, seq_gen_cls, *more, **kwargs)
         if self.cfg.length_penalty == "wu" and hasattr(generator, "len_penalty"):
             generator.len_penalty = WuLengthPenalty(generator.len_penalty)
         if getattr(generator, "repeat_ngram_blocker", None) is not None:

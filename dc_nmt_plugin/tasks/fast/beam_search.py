@@ -51,8 +51,8 @@ class BeamSearchGenerator(SequenceGenerator):
     At every step fairseq searches hypotheses × vocabulary for NaN, several times, and reorders the
     encoder's output, which all hypotheses of a sentence share.
 
-    All other searches (sampling, prefixes, constraints, a second language model) and models of
-    stock fairseq use fairseq's own loop.
+    All other searches (sampling, prefixes, constraints, a second language model, attention weights)
+    and models of stock fairseq use fairseq's own loop.
     """
 
     def _generate(
@@ -73,6 +73,7 @@ class BeamSearchGenerator(SequenceGenerator):
         decoders = [model.decoder for model in self.model.models]
         return (
             all(getattr(decoder, "one_source_a_sentence", False) for decoder in decoders)
+            and not any(decoder.need_attn for decoder in decoders)
             and type(self.search) is BeamSearch
             and "src_lengths" in net_input
             and self.lm_model is None
@@ -100,24 +101,18 @@ class BeamSearchGenerator(SequenceGenerator):
         tokens = source.new_full((sentences * beam, longest + 2), self.pad)
         tokens[:, 0] = self.eos if bos_token is None else bos_token
         scores = torch.zeros(sentences * beam, longest + 1, device=source.device)  # cumulative
-        attention: Tensor | None = None  # (rows, M, longest + 2)
-        finalized: Hypotheses = [[] for _ in range(sentences)]
-        finished = [False] * sentences
+        results: Hypotheses = [[] for _ in range(sentences)]
+        ready = [False] * sentences  # which have all hypotheses
 
         for step in range(longest + 1):
             # at the first step, all hypotheses of a sentence are the same
             prefix = tokens[:, : step + 1] if step else tokens[::beam, :1]
-            lprobs, weights = self.model.forward_decoder(prefix, encoded, states, self.temperature)
+            lprobs, _ = self.model.forward_decoder(prefix, encoded, states, self.temperature)
             self._forbid(lprobs, step, longest)
             if self.repeat_ngram_blocker is not None:
                 self.repeat_ngram_blocker(tokens, lprobs, sentences, beam, step)
             # continuations of each sentence's hypotheses, (sentences, 2 * beam), best first
             best, words, rows = self._best(lprobs, scores[:, step - 1] if step else None)
-            if weights is not None:
-                if attention is None:
-                    weights = weights.repeat_interleave(beam, dim=0)
-                    attention = weights.new_empty(*weights.shape, longest + 2)
-                attention[:, :, step + 1] = weights
 
             ends = words.eq(self.eos) & best.ne(-math.inf)
             # a hypothesis ends where the end token is among the best `beam` of its sentence
@@ -125,20 +120,11 @@ class BeamSearchGenerator(SequenceGenerator):
             ended = rows[:, :beam].masked_select(first)
             done: list[int] = []  # sentences, as they are numbered now
             if ended.numel():
+                sums = best[:, :beam].masked_select(first)
                 done = self.finalize_hypos(
-                    step,
-                    ended,
-                    best[:, :beam].masked_select(first),
-                    tokens,
-                    scores,
-                    finalized,
-                    finished,
-                    beam,
-                    attention,
-                    lengths,
-                    longest,
+                    step, ended, sums, tokens, scores, results, ready, beam, None, lengths, longest
                 )
-            if all(finished):
+            if all(ready):
                 break
             keep: Tensor | None = None
             if done:
@@ -153,8 +139,6 @@ class BeamSearchGenerator(SequenceGenerator):
             tokens, scores = tokens.index_select(0, rows), scores.index_select(0, rows)
             tokens[:, step + 1] = words.gather(1, active).view(-1)
             scores[:, step] = best.gather(1, active).view(-1)
-            if attention is not None:
-                attention = attention.index_select(0, rows)
             if step == 0:  # the models have one row a sentence
                 rows = rows.div(beam, rounding_mode="floor")
             self.model.reorder_incremental_state(states, rows)
@@ -164,20 +148,15 @@ class BeamSearchGenerator(SequenceGenerator):
             if step == 0:
                 encoded = [source.repeat(beam) for source in encoded]
 
-        if not all(finalized):
+        if not all(results):
             raise UserError(
-                f"{finalized.count([])} of {sentences} sentences get no translation: the model's "
+                f"{results.count([])} of {sentences} sentences get no translation: the model's "
                 "scores are not numbers (NaN): its training has diverged, or --fp16 is too coarse "
                 "for it; decode without --fp16, or with an earlier checkpoint."
             )
-        # one transfer from a GPU, not one for each hypothesis
-        values = iter(torch.stack([each["score"] for rows in finalized for each in rows]).tolist())
-        for hypotheses in finalized:
-            ranked = sorted(
-                zip(hypotheses, values, strict=False), key=lambda pair: pair[1], reverse=True
-            )
-            hypotheses[:] = [hypothesis for hypothesis, _ in ranked]
-        return finalized
+        for hypotheses in results:
+            hypotheses.sort(key=lambda hypothesis: float(hypothesis["score"]), reverse=True)
+        return results
 
     def _forbid(self, lprobs: Tensor, step: int, longest: int) -> None:
         """Sets `lprobs` (rows, V) of forbidden next tokens to -inf."""

@@ -26,7 +26,7 @@ class Encoder(torch.nn.Module):
 class Decoder(FairseqIncrementalDecoder):
     """Log-probabilities by the source, the whole prefix and its length; keeps its prefixes."""
 
-    one_source_a_sentence = True
+    one_source_a_sentence, need_attn = True, False
 
     def __init__(self, words, sharpness, nan_after=None):
         super().__init__(words)
@@ -46,7 +46,7 @@ class Decoder(FairseqIncrementalDecoder):
         logits = self.table[key][:, None].clone()
         if tokens.size(1) == self.nan_after:
             logits[::4] = math.nan
-        attn = torch.softmax(logits[:, :, : source.size(1)], dim=-1)
+        attn = torch.softmax(logits[:, :, : source.size(1)], dim=-1) if self.need_attn else None
         return logits, {"attn": [attn]}
 
     def reorder_incremental_state(self, incremental_state, new_order):
@@ -147,13 +147,18 @@ def test_our_own_loop_is_what_runs(words, batch, monkeypatch):
     searched(BeamSearchGenerator, [Model(words, 1.0)], words, batch, {})
 
 
-def test_what_is_more_than_beam_search_is_fairseqs(words, batch):
+@pytest.mark.parametrize(
+    ("settings", "need_attn"), [({"match_source_len": True}, False), ({}, True)]
+)
+def test_what_is_more_than_beam_search_is_fairseqs(settings, need_attn, words, batch):
     models = [Model(words, 1.0)]
-    found = [
-        searched(kind, models, words, batch, {"match_source_len": True})
+    models[0].decoder.need_attn = need_attn
+    ours, stock = (
+        searched(kind, models, words, batch, settings)
         for kind in (BeamSearchGenerator, SequenceGenerator)
-    ]
-    assert_same(*found)
+    )
+    assert_same(ours, stock)
+    assert bool(ours[0][0]["attention"].numel()) == need_attn
 
 
 class LoopBlocker(torch.nn.Module):

@@ -21,7 +21,7 @@ def products(monkeypatch):
     ops = torch.ops.mkldnn
     multiply = ops._linear_pointwise
     monkeypatch.setattr(ops, "_linear_pointwise", lambda *a: seen.append(a) or multiply(*a))
-    monkeypatch.setattr(onednn_layers, "_helps_float32", lambda: True)
+    monkeypatch.setattr(onednn_layers, "_helps", lambda bfloat16: True)
     return seen
 
 
@@ -44,7 +44,7 @@ def test_every_kind_translates_the_same(combination, products, monkeypatch):
     model = perturb(transformer(combination))
     packed = found(model)
     assert products
-    monkeypatch.setattr(onednn_layers, "_helps_float32", lambda: False)
+    monkeypatch.setattr(onednn_layers, "_helps", lambda bfloat16: False)
     same(packed, found(model))
 
 
@@ -60,7 +60,7 @@ def test_so_do_other_models_and_searches(model, options, products, monkeypatch):
     model = perturb(model())
     packed = found(model, **options)
     assert products
-    monkeypatch.setattr(onednn_layers, "_helps_float32", lambda: False)
+    monkeypatch.setattr(onednn_layers, "_helps", lambda bfloat16: False)
     same(packed, found(model, **options))
 
 
@@ -74,7 +74,7 @@ def test_weights_of_the_moment(products):
     same(after, found(model))
 
 
-@pytest.mark.skipif(not onednn_layers._helps_bfloat16(), reason="this CPU has no bfloat16")
+@pytest.mark.skipif(not onednn_layers._helps(bfloat16=True), reason="this CPU has no bfloat16")
 def test_bfloat16_holds_rounded_weights(products):
     model = perturb(build("transformer_dc"))
     plain = found(model)
@@ -108,4 +108,4 @@ def test_elsewhere_nothing_changes(products):
 def test_the_processor_decides(name, instructions, expected, monkeypatch):
     monkeypatch.setattr(onednn_layers, "processor", lambda: f"{name}, 2 cores")
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: instructions)
-    assert onednn_layers._helps_float32.__wrapped__() == expected
+    assert onednn_layers._helps.__wrapped__(bfloat16=False) == expected

@@ -7,7 +7,7 @@ import torch
 from fairseq.data import Dictionary
 
 from dc_nmt_plugin.evaluation.metrics import METRICS, default_bleu
-from dc_nmt_plugin.tasks.decoder_bleu import validation_bleu
+from dc_nmt_plugin.tasks.translation import JointTranslationTask
 
 TEXTS = {
     "zh": ("我 的 老师 忘 了 公园 的 地图 。", "我 老师 在 公园 忘 了 地图 。"),
@@ -21,10 +21,12 @@ def test_the_tokeniser_is_the_languages(language):
     hypothesis, reference = TEXTS[language]
     words = Dictionary()
     rows = [words.encode_line(text) for text in (hypothesis, reference)]
+    task = object.__new__(JointTranslationTask)
     settings = {"eval_bleu_remove_bpe": None, "eval_bleu_print_samples": False}
-    config = Namespace(target_lang=language, eval_tokenized_bleu=False, **settings)
-    task = Namespace(tgt_dict=words, tokenizer=None, cfg=config)
-    bleu = validation_bleu(task, [[{"tokens": rows[0]}]], torch.stack([rows[1].long()]))
+    task.cfg = Namespace(target_lang=language, eval_tokenized_bleu=False, **settings)
+    task.tgt_dict, task.tokenizer = words, None
+    task.inference_step = lambda *_, **__: [[{"tokens": rows[0]}]]
+    bleu = task._inference_with_bleu(None, {"target": torch.stack([rows[1].long()])}, None)
     metric = METRICS[default_bleu(language, [reference])]
     expected, _ = metric.score([hypothesis], [reference], language)
     assert bleu.score == expected > 0
