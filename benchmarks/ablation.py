@@ -15,23 +15,14 @@ ALL = ("standard", "dc", "ctxaware", "cross_agg", "mlmha", "mlmha_m_00", "mlmha_
 
 
 class Group(NamedTuple):
-    """Describes systems that are measured in turn.
+    """Describes systems that are measured in turn."""
 
-    Attributes:
-        mode: of :func:`programs.compare_programs`
-        flag: precision; fairseq-generate does not know --bf16
-        systems: names of architectures without their first word and size; flags may follow
-        without: pieces that are switched off, one at a time
-        seconds: at most, after the start of the programs
-        size: end of the architectures' names
-    """
-
-    mode: str
-    flag: str
-    systems: tuple[str, ...]
-    without: tuple[str, ...]
-    seconds: float
-    size: str = "_iwslt"
+    mode: str  # train or decode
+    flag: str  # precision; fairseq-generate does not know --bf16
+    systems: tuple[str, ...]  # architectures without first word and size; flags may follow
+    without: tuple[str, ...]  # pieces that are switched off, one at a time
+    seconds: float  # at most, after the start of the programs
+    size: str = "_iwslt"  # end of the architectures' names
 
 
 GROUPS = (

@@ -71,20 +71,13 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--length", type=int, default=20, help="of hypotheses of untrained models (default: 20)")
     add("--lengths", type=int, nargs="+", default=[10, 100, 300, 1000], help="of growth, rising")
-    add(
-        "--seconds",
-        type=float,
-        default=1.0,
-        help="of a step in growth; of an ablation (default: 1)",
-    )
+    add("--seconds", type=float, default=1.0, help="of a step in growth, or of an ablation")
     add("--json", type=Path, metavar="FILE", help="write all numbers")
     return result
 
 
 def ratio(ratios: list[float]) -> str:
     """Returns median and quartiles."""
-    if len(ratios) < 2:
-        return f"{ratios[0]:.2f}"
     low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
     return f"{middle:.2f} [{low:.2f}, {high:.2f}]"
 
@@ -124,10 +117,10 @@ def check(options: argparse.Namespace) -> None:
         raise SystemExit("--ctranslate2 goes with programs --mode decode --checkpoint FILE")
     if options.what != "ablation" and not options.archs:
         raise SystemExit("name at least one architecture; dc-nmt arch-flags lists all")
-    if options.what == "programs" and options.turns <= WARM_UP:
+    if options.what == "programs" and options.turns < WARM_UP + 2:
         raise SystemExit(
             f"--turns: {options.turns} are too few; the first {WARM_UP} are left out, so give "
-            f"{WARM_UP + 1} or more"
+            f"{WARM_UP + 2} or more"
         )
     if options.without:
         from without import PIECES  # loads torch and the whole package

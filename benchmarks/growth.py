@@ -27,11 +27,7 @@ def training_step(words: list[str]) -> tuple[Any, Callable[[dict[str, Any]], Non
     model = task.build_model(cfg.model)
     trainer = Trainer(cfg, task, model, task.build_criterion(cfg.criterion))
     model.train()
-
-    def step(batch: dict[str, Any]) -> None:
-        trainer.train_step([batch])
-
-    return task, step
+    return task, lambda batch: trainer.train_step([batch])
 
 
 def random_batch(task: Any, sentences: int, length: int) -> dict[str, Any]:
@@ -99,7 +95,5 @@ def measure_alone(name: str, like: str, length: int, options: Any) -> tuple[floa
 def _memory(name: str) -> float:
     """Returns a number of this process in MiB: VmRSS is its memory now, VmHWM the peak."""
     with open("/proc/self/status", encoding="ascii") as file:
-        match = re.search(rf"^{name}:\s+(\d+) kB", file.read(), re.M)
-    if match is None:
-        raise SystemExit("this system does not report the memory of a process")
-    return int(match[1]) / 1024
+        (kibibytes,) = re.findall(rf"^{name}:\s+(\d+) kB", file.read(), re.M)
+    return int(kibibytes) / 1024

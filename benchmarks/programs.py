@@ -12,11 +12,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from systems import CONTROL, STOCK, USER_DIR, task_of, training_words
+from systems import CONTROL, STOCK, USER_DIR, size_flags, task_of, training_words
 from turns import GENERATE, TRAIN, Program, take_turns
 
-# torch then loads no package that asks for it; plain fairseq is measured without this plugin
-PLAIN = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 WORKER = str(Path(__file__).with_name("turns.py"))
 WITHOUT = " without "  # then a piece of speed
 CTRANSLATE2 = "ctranslate2 "  # then a number format
@@ -31,12 +29,7 @@ def compare_programs(
 ) -> list[dict[str, Any]]:
     """Returns a row for stock, its control, each system, and each system without a piece of speed.
 
-    Args:
-        mode: ``train`` or ``decode``
-        systems: architectures with flags; variables may stand before them, as NAME=VALUE
-        options: of the command line: data, turns, max_tokens, threads, device, without, flags,
-            checkpoint, subset, length, ctranslate2
-        seconds: after the start of the programs, no further turn begins after this time
+    Variables of the environment may stand before the name of a system, as NAME=VALUE.
     """
     without = [f"{name}{WITHOUT}{piece}" for name in systems for piece in options.without]
     others = [f"{CTRANSLATE2}{kind}" for kind in options.ctranslate2]
@@ -46,7 +39,7 @@ def compare_programs(
         programs = prepare(names, systems, Path(folder), options)
         take_turns(list(programs.values()), options.turns, seconds)
     turns = len(programs[STOCK].seconds)
-    if turns <= WARM_UP:
+    if turns < WARM_UP + 2:  # two make quartiles
         raise SystemExit(f"{turns} batches are too few: the first {WARM_UP} are left out")
     rows = []
     for name, program in programs.items():
@@ -77,13 +70,11 @@ def _different(other: Program, program: Program) -> int:
 
 
 def _program(mode: str, name: str, flags: list[object], options: Any) -> Program:
-    plain = name in (STOCK, CONTROL)
     piece = name.partition(WITHOUT)[2]
     words = [WORKER, mode, piece, *map(str, flags), "--max-tokens", str(options.max_tokens)]
     words += ["--cpu"] if options.device == "cpu" else []
-    words += [] if plain else ["--user-dir", USER_DIR]
+    words += [] if name in (STOCK, CONTROL) else ["--user-dir", USER_DIR]
     environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
-    environment.update(PLAIN if plain else {})
     environment.update(SETTING.findall(name))
     return Program(words, environment)
 
@@ -121,10 +112,7 @@ def _decode(names: list[str], systems: list[str], folder: Path, options: Any) ->
         lengths = ["--max-len-b", options.length, "--min-len", options.length]
         models = ["transformer_standard", *systems]
         trained = _train(models, systems, folder, options, updates=1)
-        like = training_words(STOCK, _system(systems[0]), options.data)
-        trained["transformer_standard"].words += like[
-            like.index("label_smoothed_cross_entropy") + 1 :
-        ]
+        trained[models[0]].words += size_flags(_system(systems[0]), options.data)
         take_turns(list(trained.values()), 2)
         files = [folder / str(number) / "checkpoint_last.pt" for number in range(len(models))]
         standard, *others = files

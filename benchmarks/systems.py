@@ -27,19 +27,16 @@ TRAINING = shlex.split(
 
 
 def training_words(system: str, like: str, data: str) -> list[str]:
-    """Returns the flags of ``fairseq-train`` that choose model, task and criterion.
+    """Returns the words of ``fairseq-train`` that choose data, model, task and criterion.
 
-    Args:
-        system: an architecture with flags behind it, STOCK, CONTROL, or ``transformer`` for
-            fairseq's own model of the size of STOCK, with this plugin
-        like: the architecture that has the size of STOCK
-        data: folder made by ``fairseq-preprocess``
+    The system is an architecture with flags behind it, STOCK, CONTROL, or ``transformer`` for
+    fairseq's own model with this plugin. STOCK has the size of the architecture `like`.
     """
     arch, *flags = shlex.split(system)
     if system in (STOCK, CONTROL) or arch == "transformer":
         flags = flags if arch == "transformer" else []
         words = ["--arch", "transformer", "--task", "translation"]
-        words += ["--criterion", "label_smoothed_cross_entropy", *_size_flags(like, data)]
+        words += ["--criterion", "label_smoothed_cross_entropy", *size_flags(like, data)]
         return [data, *words, *flags, *TRAINING]
     from dc_nmt_plugin.models.presets import architectures
 
@@ -67,7 +64,8 @@ def parse(words: list[str]) -> Any:
     return options.parse_args_and_arch(options.get_training_parser(), words)
 
 
-def _size_flags(like: str, data: str) -> list[str]:
+def size_flags(like: str, data: str) -> list[str]:
+    """Returns the flags that give fairseq's transformer the size of an architecture."""
     args = parse(training_words(like, like, data))
     if not hasattr(args, "encoder_ffn_embed_dim"):
         raise SystemExit(f"{like}: is no Transformer, so fairseq has no model of its size")

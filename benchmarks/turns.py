@@ -22,30 +22,21 @@ TURN = "waits for its turn with this number of words or sentences: "
 
 @dataclass
 class Program:
-    """Describes a program, and holds what it did.
+    """Describes a program, and holds what it did."""
 
-    Attributes:
-        words: the Python file to run, and its words
-        environment: its variables
-        amounts: words of each training batch, or sentences of each translated one
-        seconds: of each batch, with the reading of the next one
-        printed: lines that it printed
-    """
-
-    words: list[str]
+    words: list[str]  # the Python file to run, and its words
     environment: dict[str, str]
+    # words of each training batch, or sentences of each translated one
     amounts: list[float] = field(default_factory=list)
+    # of each batch, with the reading of the next one
     seconds: list[float] = field(default_factory=list)
-    printed: list[str] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)  # lines
 
 
 def take_turns(programs: list[Program], turns: int, seconds: float = math.inf) -> None:
-    """Lets each program work on the same number of batches.
+    """Lets each program work on the same number of batches, and writes down what it did.
 
-    Args:
-        programs: what they did is written into them
-        turns: the largest number of batches; fewer if a program has no more
-        seconds: from the first batch on; then no further turn begins
+    There are fewer turns if a program has no more batches, or the seconds are over.
     """
     processes = [
         subprocess.Popen(

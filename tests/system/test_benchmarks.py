@@ -34,7 +34,7 @@ def test_programs_of_an_architecture_against_fairseqs_model(corpus, tmp_path):
     "data,flags,named",
     [
         ("missing", [], ["missing", "fairseq-preprocess"]),
-        ("", ["--turns", "3"], ["--turns: 3", "give 4 or more"]),
+        ("", ["--turns", "3"], ["--turns: 3", "give 5 or more"]),
         ("", ["--without", "dropout,no_piece"], ["--without", "no_piece", "beam_search"]),
     ],
 )
