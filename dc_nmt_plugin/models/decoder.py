@@ -58,9 +58,12 @@ class Decoder(FairseqIncrementalDecoder):
             logits (R, T, V) or features (R, T, C), and the extra outputs. Beside features these
             have "output_projection", slices of its parameters: the criterion applies it
         """
-        self.check_use(features_only)
         features, extra = self.extract_features(
-            prev_output_tokens, encoder_out, incremental_state, **options
+            prev_output_tokens,
+            encoder_out,
+            incremental_state,
+            features_only=features_only,
+            **options,
         )
         if not features_only:
             return self.output_layer(features), extra
@@ -68,9 +71,6 @@ class Decoder(FairseqIncrementalDecoder):
         # returned tensors do not depend on, and fails when the loss gives them a gradient
         in_graph = [parameter[:0] for parameter in self.output_projection.parameters()]
         return features, {**extra, "output_projection": in_graph}
-
-    def check_use(self, features_only: bool) -> None:
-        """Refuses a use that would lose something without a word; subclasses have reasons."""
 
     def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
         """Projects (…, C) → logits (…, V)."""

@@ -31,8 +31,6 @@ def parse_flags(program: str, words: Sequence[str]) -> Any:
         if message.startswith(start):
             word = message.removeprefix(start).split()[0].partition("=")[0]
             hint = did_you_mean(word, parser._option_string_actions)
-            if not train and word in options.get_training_parser()._option_string_actions:
-                hint = f" It is a flag of {TRAIN}."
             message = f"{word}: {program} has no such flag.{hint}"
         raise UsageError(message.removeprefix("argument "))
 

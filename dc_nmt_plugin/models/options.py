@@ -23,7 +23,6 @@ def flag(
     text: str,
     *,
     one_of: Collection[str] = (),
-    refused: Mapping[str, str] | None = None,
     at_least: float | None = None,
     below: float | None = None,
     negatable: bool = False,
@@ -34,14 +33,13 @@ def flag(
         default: value without the flag
         text: its help; the choices are added to it
         one_of: the valid values, if they can be listed
-        refused: other plausible values → the reason why they are not valid
         at_least: the smallest valid value
         below: upper bound, exclusive; with `at_least`
         negatable: an architecture may set it, and ``--no-NAME`` then switches it off
     """
     if one_of:
         text = f"{text}; one of {', '.join(one_of)}"
-    valid = {"one_of": one_of, "refused": refused or {}, "at_least": at_least, "below": below}
+    valid = {"one_of": one_of, "at_least": at_least, "below": below}
     return field(default=default, metadata={"help": text, "negatable": negatable, **valid})
 
 
@@ -60,14 +58,11 @@ def value_problem(option: Field[Any], value: Any, name: str) -> str | None:
 
     The value None is valid everywhere.
     """
-    valid = option.metadata
-    lowest, below = valid["at_least"], valid["below"]
+    choices, lowest, below = (option.metadata[key] for key in ("one_of", "at_least", "below"))
     if value is None:
         return None
-    if value in valid["refused"]:
-        return f"{name}: {value} {valid['refused'][value]}."
-    if valid["one_of"]:
-        return choice_problem(name, value, valid["one_of"])
+    if choices:
+        return choice_problem(name, value, choices)
     if below is not None and not lowest <= value < below:
         return f"{name}: {value} is not in [{lowest}, {below})."
     if lowest is not None and not value >= lowest:

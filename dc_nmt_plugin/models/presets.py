@@ -24,24 +24,14 @@ _CONFIGS: dict[str, type[CheckedConfig]] = {
 
 @dataclass(frozen=True)
 class Family:
-    """Describes the architecture of one paper.
+    """Describes the architecture of one paper."""
 
-    Attributes:
-        name: of the architecture, its criterion and its task
-        about: its change to the usual model, in one line
-        cites: publication (key in REFERENCES.bib, and section)
-        variants: suffix → settings on top of a size; "" is the default variant
-        sizes: suffix → settings of a size; "" is the published one
-        model: registered model name
-        criterion, task: registered names; "" for the architecture's own
-    """
-
-    name: str
-    about: str
-    cites: str
-    variants: dict[str, dict[str, Any]]
-    sizes: dict[str, dict[str, Any]]
-    model: str
+    name: str  # also of its criterion and its task, if they are not named below
+    about: str  # its change to the usual model, in one line
+    cites: str  # publication: key in REFERENCES.bib, and section
+    variants: dict[str, dict[str, Any]]  # suffix → settings on top of a size; "": the default
+    sizes: dict[str, dict[str, Any]]  # suffix → settings of a size; "" is the published one
+    model: str  # registered name, as those below
     criterion: str = ""
     task: str = ""
 
@@ -65,18 +55,11 @@ STOCK = Family(
 
 @dataclass(frozen=True)
 class Architecture:
-    """Describes one value of ``--arch``.
-
-    Attributes:
-        name: the value
-        model: registered model name
-        settings: differences from the defaults of the model
-        family: the paper's architecture it belongs to
-    """
+    """Describes one value of ``--arch``."""
 
     name: str
-    model: str
-    settings: dict[str, Any]
+    model: str  # registered name
+    settings: dict[str, Any]  # differences from the defaults of the model
     family: Family
 
     @property

@@ -14,9 +14,6 @@ _SUMMARIES = ("mean", "content", "content+scope")
 _RESIDUALS = (*_SUMMARIES, *(summary + AND_LAST for summary in _SUMMARIES))
 READOUTS = ("baseline", *_RESIDUALS, "memory-rnn", "self-attentive-rnn")
 LM_READOUTS = ("plain", "baseline", *_RESIDUALS)
-WEIGHT_INITS = ("dl4mt", "normal", "xavier")
-OUTPUT_BIAS_INITS = ("zero", "unigram")
-DROPOUT_AFTER = ("all", "readout")
 
 
 @dataclass
@@ -31,21 +28,19 @@ class _RecurrentConfig(CheckedConfig):
         "all",
         "position of dropout: after embeddings, recurrent layers and readout (all), as "
         "in the paper; or only after the readout (readout), as in its released code",
-        one_of=DROPOUT_AFTER,
+        one_of=("all", "readout"),
     )
     weight_init: str = flag(
         "dl4mt",
-        "initial weights: N(0, 0.01^2) with orthogonal square matrices (dl4mt); N(0, "
-        "0.01^2) for all (normal); or Glorot's uniform with embeddings N(0, "
-        "1/embed-dim) (xavier)",
-        one_of=WEIGHT_INITS,
+        "initial weights: N(0, 0.01^2) with orthogonal square matrices (dl4mt); N(0, 0.01^2) for "
+        "all (normal); or Glorot's uniform with embeddings N(0, 1/embed-dim) (xavier)",
+        one_of=("dl4mt", "normal", "xavier"),
     )
     output_bias_init: str = flag(
         "zero",
-        "initial bias of the output layer: zero, as published, or the logarithm of the "
-        "word frequencies (unigram). With Adam and zero biases, the states saturate "
-        "early",
-        one_of=OUTPUT_BIAS_INITS,
+        "initial bias of the output layer: zero, as published, or the logarithm of the word "
+        "frequencies (unigram). With Adam and zero biases, the states saturate early",
+        one_of=("zero", "unigram"),
     )
     share_decoder_input_output_embed: bool = flag(
         False, "share the input and output embeddings of the target words"
@@ -64,11 +59,10 @@ class GRUConfig(_RecurrentConfig):
 
     readout: str = flag(
         "content",
-        "summary of the earlier words for the output layer: the last word (baseline), "
-        "the mean, or an attentive average (content, content+scope). mean+last and so "
-        "on add the last word, which the paper does not. memory-rnn and "
-        "self-attentive-rnn attend to earlier states, in the recurrence or beside the "
-        "last word",
+        "summary of the earlier words for the output layer: the last word (baseline), the mean, or "
+        "an attentive average (content, content+scope). mean+last and so on add the last word, "
+        "which the paper does not. memory-rnn and self-attentive-rnn attend to earlier states, in "
+        "the recurrence or beside the last word",
         one_of=READOUTS,
     )
     attention_dim: int = flag(

@@ -16,15 +16,10 @@ from ...modules.core.source import Source
 
 
 class LeftAligned(NamedTuple):
-    """Holds token ids with padding on the right.
+    """Holds token ids with padding on the right."""
 
-    Attributes:
-        tokens: (B, T)
-        back: (B, T) new position of each original position; None if nothing moved
-    """
-
-    tokens: Tensor
-    back: Tensor | None
+    tokens: Tensor  # (B, T)
+    back: Tensor | None  # (B, T) new position of each original position; None if nothing moved
 
     def restore(self, x: Tensor) -> Tensor:
         """Returns (B, T, C) in the original layout."""

@@ -21,11 +21,7 @@ SELF_ATTENTION_KINDS: dict[str, dict[str, str]] = {
         "checkpoint": "xagg_checkpoint",
     },
 }
-# kind that cannot be causal → the reason
-ENCODER_ONLY = {
-    "cross_aggregation": "routes over all positions, also later ones: it exists for the encoder "
-    "only (--encoder-self-attention cross_aggregation)"
-}
+ENCODER_ONLY = ("cross_aggregation",)  # it routes over all positions, also later ones
 DECODER_KINDS = tuple(kind for kind in SELF_ATTENTION_KINDS if kind not in ENCODER_ONLY)
 
 # B, source features: what the decoder attends to
@@ -37,17 +33,10 @@ SOURCE_FEATURES = ("top", *AGGREGATIONS, *MULTI_LAYER)
 
 
 class Base(NamedTuple):
-    """D, the base block: settings of the layers beside their attentions.
-
-    Attributes:
-        norm: of :data:`NORMS`
-        pre_norm: whether the norms stand before the sublayers
-        activation_fn: of :data:`ACTIVATIONS`
-        positions: of :data:`POSITIONS`
-    """
+    """D, the base block: settings of the layers beside their attentions."""
 
     norm: str
-    pre_norm: bool
+    pre_norm: bool  # the norms stand before the sublayers
     activation_fn: str
     positions: str
 

@@ -15,7 +15,6 @@ from fairseq.data import Dictionary
 from fairseq.modules import LayerNorm, PositionalEmbedding
 from torch import nn
 
-from ...errors import ConfigError
 from ...modules.auxiliary_fusion import AuxiliaryFusion
 from ...modules.context_aware import ContextAwareSelfAttention
 from ...modules.core.attention import SourceAttention
@@ -115,7 +114,6 @@ def self_attention(
         options["residual_dropout"] = cfg.dropout
     if layer.kind == "context_aware":
         options["layer"] = number
-    check_hooks(layer.kind, SELF_ATTENTIONS[layer.kind])
     attention: MultiHeadSelfAttention = SELF_ATTENTIONS[layer.kind](
         embed_dim=width,
         num_heads=heads,
@@ -125,22 +123,6 @@ def self_attention(
     )
     attention.positions = positions(cfg, head_dim=width // heads)
     return attention
-
-
-def check_hooks(kind: str, attention: type) -> None:
-    """Refuses a kind with changes that nothing would use.
-
-    Raises:
-        ConfigError: no :class:`MultiHeadSelfAttention`, or it has hooks that do not exist
-    """
-    problem = ""
-    if not issubclass(attention, MultiHeadSelfAttention):
-        problem = "is no subclass of MultiHeadSelfAttention."
-    for name in ("needs_logits", "position_scores"):
-        if getattr(attention, name, None) is not getattr(MultiHeadSelfAttention, name, None):
-            problem = f"replaces {name}, which is no hook; change the attention logits in logits()."
-    if problem:
-        raise ConfigError(f"self-attention {kind}: {attention.__name__} {problem}")
 
 
 # -- axis B ----------------------------------------------------------------------------------------

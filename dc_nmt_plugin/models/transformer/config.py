@@ -14,7 +14,6 @@ from .axes import (
     AGGREGATIONS,
     BASES,
     DECODER_KINDS,
-    ENCODER_ONLY,
     NORMS,
     POSITIONS,
     SELF_ATTENTION_KINDS,
@@ -109,10 +108,7 @@ class TransformerConfig(CheckedConfig):
         "standard", "self-attention of the encoder", one_of=tuple(SELF_ATTENTION_KINDS)
     )
     decoder_self_attention: str = flag(
-        "standard",
-        "self-attention of the decoder",
-        one_of=DECODER_KINDS,
-        refused=ENCODER_ONLY,
+        "standard", "self-attention of the decoder", one_of=DECODER_KINDS
     )
     encoder_self_attention_layers: str | None = flag(
         None,

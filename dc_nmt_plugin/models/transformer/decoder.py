@@ -78,20 +78,12 @@ class TransformerDecoder(Decoder):
     def layers(self) -> nn.ModuleList:
         return self.stack.layers
 
-    def check_use(self, features_only: bool) -> None:
-        """
-        Raises:
-            ConfigError: a training step with a criterion that ignores auxiliary decoders; only the
-                joint loss requests features
-        """
-        if self.auxiliary and self.training and not features_only:
-            raise ConfigError(IGNORED)
-
     def extract_features(
         self,
         prev_output_tokens: Tensor,
         encoder_out: Source,
         incremental_state: State | None = None,
+        features_only: bool = True,
         with_auxiliary: bool = False,
         need_attn: bool = False,
         alignment_layer: int | None = None,
@@ -101,7 +93,7 @@ class TransformerDecoder(Decoder):
         """Runs :meth:`forward` without the output projection.
 
         Args:
-            prev_output_tokens, encoder_out, incremental_state: see there
+            prev_output_tokens, encoder_out, incremental_state, features_only: see there
             with_auxiliary: also run the auxiliary decoders, for the joint loss
             need_attn: return the weights of the attention to the source, as `alignment_layer` does
             alignment_layer: layer whose weights are returned, from 0 as in fairseq; None: the last
@@ -110,7 +102,13 @@ class TransformerDecoder(Decoder):
         Returns:
             features, and of extra outputs "attn": [(R, T, M)], or [None] where nobody asks for it,
             "inner_states": outputs of all layers, "auxiliary": {layer: features (R, T, C)}
+
+        Raises:
+            ConfigError: a training step with a criterion that ignores auxiliary decoders
         """
+        # only the joint loss requests features
+        if self.auxiliary and self.training and not features_only:
+            raise ConfigError(IGNORED)
         mask = self._mask(prev_output_tokens, incremental_state)
         embedded = self.embedding(prev_output_tokens, incremental_state=incremental_state)
 

@@ -73,25 +73,15 @@ class TokenEmbedding(nn.Module):
 
 @dataclass(frozen=True)
 class BaseBlock:
-    """Describes the layers of a stack beside their attentions (axis D).
+    """Describes the layers of a stack beside their attentions (axis D)."""
 
-    Attributes:
-        embed_dim: model width C
-        ffn_dim: inner width of the feed-forward network; a gated one has two thirds of it
-        dropout: dropout of every sublayer's output
-        activation_dropout: dropout after the activation
-        activation_fn: name of the activation
-        pre_norm: norm before the sublayer instead of after the residual connection
-        norm: builds a norm of this width
-    """
-
-    embed_dim: int
-    ffn_dim: int
-    dropout: float
-    activation_dropout: float
+    embed_dim: int  # model width C
+    ffn_dim: int  # inner width of the feed-forward network; a gated one has two thirds of it
+    dropout: float  # of every sublayer's output
+    activation_dropout: float  # after the activation
     activation_fn: str
-    pre_norm: bool
-    norm: Callable[[int], nn.Module]
+    pre_norm: bool  # norm before the sublayer instead of after the residual connection
+    norm: Callable[[int], nn.Module]  # builds a norm of this width
 
 
 class Layer(nn.Module):
@@ -121,10 +111,6 @@ class Layer(nn.Module):
             return add_dropped(x, sublayer(norm(x)), self.dropout, self.training)
         return norm(add_dropped(x, sublayer(x), self.dropout, self.training))
 
-    def transform(self, x: Tensor) -> Tensor:
-        """Applies the feed-forward sublayer; x (B, T, C) → (B, T, C)."""
-        return self.residual(x, self.final_layer_norm, self.feed_forward)
-
     def feed_forward(self, x: Tensor) -> Tensor:
         """Maps (…, C) → (…, C)."""
         hidden = self.activation(self.fc1(x))
@@ -147,7 +133,7 @@ class EncoderLayer(Layer):
     def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """Maps (B, T, C) → (B, T, C); ``flow.inputs`` ends with x."""
         x = self.residual(x, self.self_attn_layer_norm, lambda r: self.self_attn(r, flow))
-        return self.transform(x)
+        return self.residual(x, self.final_layer_norm, self.feed_forward)
 
 
 class DecoderLayer(Layer):
@@ -181,7 +167,7 @@ class DecoderLayer(Layer):
         if self.fusion is not None and flow.auxiliary is not None:
             x = self.fusion(x, flow.auxiliary)
         x = self.residual(x, self.encoder_attn_layer_norm, lambda r: self.encoder_attn(r, flow))
-        return self.transform(x)
+        return self.residual(x, self.final_layer_norm, self.feed_forward)
 
 
 class LayerStack(Stateful):

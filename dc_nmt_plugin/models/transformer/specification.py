@@ -11,14 +11,12 @@ follow each other (1 without). An option that is not given has the value of its 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import fields
+from typing import Any, NamedTuple
 
-from ...errors import ConfigError, choice_problem
-from ...flags import flag_name
+from ...errors import ConfigError, check_choices
 from ..options import CheckedConfig, value_problem
-from .axes import DECODER_KINDS, ENCODER_ONLY, SELF_ATTENTION_KINDS
+from .axes import DECODER_KINDS, SELF_ATTENTION_KINDS
 
 _ITEM = re.compile(
     r"""(?P<kind>[^\s()*]+)
@@ -29,17 +27,11 @@ _ITEM = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class LayerKind:
-    """Describes the self-attention of one layer.
+class LayerKind(NamedTuple):
+    """Describes the self-attention of one layer."""
 
-    Attributes:
-        kind: a key of :data:`~.axes.SELF_ATTENTION_KINDS`
-        options: its options and their values
-    """
-
-    kind: str
-    options: dict[str, Any]
+    kind: str  # a key of SELF_ATTENTION_KINDS
+    options: dict[str, Any]  # their values
 
 
 def layer_kind(kind: str, cfg: CheckedConfig) -> LayerKind:
@@ -72,16 +64,14 @@ def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[LayerKi
             )
         rest = rest[item.end() :]
         kind, place = item["kind"], f"{flag}: {item[0].strip()!r}"
-        if side == "decoder" and kind in ENCODER_ONLY:
-            raise ConfigError(f"{place}: {kind} {ENCODER_ONLY[kind]}.")
-        _refuse(choice_problem(place, kind, kinds))
+        check_choices(place, [kind], kinds, error=ConfigError)
         explicit = _explicit_options(item["options"] or "", place, kind, cfg)
         layer = LayerKind(kind, {**layer_kind(kind, cfg).options, **explicit})
         number = int(item["times"] or 1)
-        if number > most:  # before so many are made
+        if number > most:  # before a list of so many fills the memory
             raise ConfigError(f"{place}: has {number} layers, and --{side}-layers is {most}.")
         layers += [layer] * number
-        check_options(layer, len(layers), {name: f"{place}: {name}" for name in explicit})
+        check_options(layer, highest=len(layers))
     if len(layers) != most:
         raise ConfigError(
             f"{flag}: {text!r} has {len(layers)} layers, and --{side}-layers is {most}."
@@ -89,33 +79,22 @@ def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[LayerKi
     return layers
 
 
-def check_options(
-    layer: LayerKind, highest: int, explicit: Mapping[str, str] | None = None
-) -> None:
-    """Refuses options that contradict each other.
-
-    Args:
-        layer: kind and options
-        highest: the highest layer with them, 1-based
-        explicit: option → what messages call it, where no flag gives its value
+def check_options(layer: LayerKind, highest: int) -> None:
+    """Refuses options that contradict each other; `highest` is the highest layer with them.
 
     Raises:
-        ConfigError: a contradiction
+        ConfigError: a contradiction, by the names of flags
     """
-    names = {name: flag_name(setting) for name, setting in SELF_ATTENTION_KINDS[layer.kind].items()}
-    names.update(explicit or {})
     options = layer.options
-    if layer.kind == "context_aware" and options["context"] == "deep" and highest == 1:
+    if options.get("context") == "deep" and highest == 1:
         raise ConfigError(
-            f"{names['context']}: 'deep' is made of the inputs of lower layers, and layer 1 has "
-            "none below it; include a higher layer, or choose another context."
+            "--ctx-context: 'deep' is made of the inputs of lower layers, and layer 1 has none "
+            "below it; include a higher layer, or choose another context."
         )
-    vertical = options.get("routing") == "vertical"
-    if layer.kind == "cross_aggregation" and vertical and options["init"] == "self":
-        routing = names["routing"]
+    if options.get("routing") == "vertical" and options["init"] == "self":
         raise ConfigError(
-            f"{names['init']}: 'self' starts the horizontal routing at the logits, and "
-            f"{routing} vertical has none; choose zero, or {routing} horizontal or both."
+            "--xagg-init: 'self' starts the horizontal routing at the logits, and --xagg-routing "
+            "vertical has none; choose zero, or --xagg-routing horizontal or both."
         )
 
 
@@ -127,7 +106,7 @@ def _explicit_options(text: str, place: str, kind: str, cfg: CheckedConfig) -> d
     explicit: dict[str, Any] = {}
     for part in text.split(",") if text.strip() else ():
         name, _, word = (piece.strip() for piece in part.partition("="))
-        _refuse(choice_problem(f"{place}: option", name, settings))
+        check_choices(f"{place}: option", [name], settings, error=ConfigError)
         if not word or name in explicit:
             raise ConfigError(f"{place}: give option {name} once, as {name}=VALUE.")
         field = of_name[settings[name]]
@@ -139,11 +118,8 @@ def _explicit_options(text: str, place: str, kind: str, cfg: CheckedConfig) -> d
             value, wanted = int(word) if word.isdecimal() else None, "a whole number"
         if value is None:
             raise ConfigError(f"{place}: {name}: {word!r} is not {wanted}.")
-        _refuse(value_problem(field, value, f"{place}: {name}"))
+        problem = value_problem(field, value, f"{place}: {name}")
+        if problem:
+            raise ConfigError(problem)
         explicit[name] = value
     return explicit
-
-
-def _refuse(problem: str | None) -> None:
-    if problem:
-        raise ConfigError(problem)

@@ -193,7 +193,4 @@ def _model_flags(state: StateDict, name: str) -> Any:
         flags = state["cfg"]["model"] = Namespace(**plain(flags))
     if flags is None or not hasattr(flags, "encoder_self_attention"):
         raise UserError(f"{name}: is no checkpoint of a Transformer of this plugin.")
-    for flag in ("encoder_layers", "decoder_layers"):  # a checkpoint may come from anybody
-        if not isinstance(getattr(flags, flag, 1), int):
-            raise UserError(f"{name}: its {flag} is {getattr(flags, flag)!r}, which is no number.")
     return flags

@@ -80,8 +80,8 @@ WRONG = {
     "standard(kernel=2)*6": "standard has no options",
     "context_aware(context=shallow)*6": "context: 'shallow' is not one of global",
     "cross_aggregation(checkpoint=yes)*6": "checkpoint: 'yes' is not true or false",
-    "cross_aggregation(init=self, routing=vertical)*6": "init: 'self' starts the horizontal",
-    "context_aware(context=deep) standard*5": "context: 'deep' .* layer 1 has none below",
+    "cross_aggregation(init=self, routing=vertical)*6": "--xagg-init: 'self' starts the horizontal",
+    "context_aware(context=deep) standard*5": "--ctx-context: 'deep' .* layer 1 has none below",
     "standard*99999999999": "has 99999999999 layers, and --encoder-layers is 6",
     "standard*0 standard*6": r"'standard\*0 standard\*6' is not a list",
     "standard*": r"'standard\*' is not a list",
@@ -98,9 +98,8 @@ def test_errors_point_into_the_specification(text):
 
 
 def test_what_cannot_be_causal_is_refused_in_the_decoder():
-    with pytest.raises(
-        ConfigError, match=r"--decoder-layers-of: .*: cross_aggregation routes over"
-    ):
+    kinds = "standard, dual_context, context_aware"
+    with pytest.raises(ConfigError, match=f"--decoder-layers-of: .* is not one of {kinds}"):
         layers("standard cross_aggregation", side="decoder")
 
 
