@@ -1,15 +1,12 @@
 """Published architectures for neural machine translation as a fairseq plugin.
 
 ``--user-dir`` imports this package from within fairseq: models, criterions and tasks are then
-registered. Elsewhere importing it costs nothing. The public names are imported on first use:
-
-    import dc_nmt_plugin
-
-    run = dc_nmt_plugin.load("RUN")
-    run.translate(["A dog runs."])
+registered. Elsewhere importing it costs nothing. The public names are imported on first use, such
+as ``dc_nmt_plugin.load("RUN").translate(["A dog runs."])``.
 """
 
 import importlib
+import logging
 import sys
 from typing import Any
 
@@ -36,7 +33,10 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     place, attribute = _PUBLIC[name].split(":")
-    return getattr(importlib.import_module(f"{__name__}.{place}"), attribute)
+    level = logging.root.level
+    module = importlib.import_module(f"{__name__}.{place}")
+    logging.root.setLevel(level)  # fairseq.models.wav2vec sets DEBUG when it is imported
+    return getattr(module, attribute)
 
 
 def __dir__() -> list[str]:

@@ -62,15 +62,7 @@ def usage() -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command.
-
-    Args:
-        argv: arguments without the program's name; default those of the process
-
-    Returns:
-        exit status: 0, 1 for a failure with a sentence, 2 for a wrong command line, 130 after an
-        interrupt, 141 when the reader of the output has ended
-    """
+    """Runs one command, and returns the exit status: one of FOOT, or 141 (128 + SIGPIPE)."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a locale has no character for is escaped
             stream.reconfigure(errors="backslashreplace")
@@ -130,3 +122,7 @@ def _sentence(error: Exception) -> str | None:
             return "fairseq is not installed: dc-nmt doctor prints the command that installs it"
         return f"{module} is not installed: pip install {module}"
     return str(error) if isinstance(error, UserError) else None
+
+
+if __name__ == "__main__":  # compat knows this file by its own name, so it is imported again
+    importlib.import_module("dc_nmt_plugin.__main__")

@@ -5,19 +5,15 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Iterable
-from types import TracebackType
+from typing import Any
 
 
 class UserError(ValueError):
-    """Raised for invalid input of the user: a flag, a file, a combination.
-
-    Command-line programs print the message alone and exit with status 1.
-    """
+    """Raised for invalid input: programs print the message alone and exit with status 1."""
 
 
 class UsageError(UserError):
-    """Raised for a wrong command line: an unknown name, a bad value, options that exclude each
-    other. ``dc-nmt`` exits with status 2."""
+    """Raised for a wrong command line: ``dc-nmt`` exits with status 2."""
 
 
 class ConfigError(UserError):
@@ -66,9 +62,7 @@ def install_excepthook() -> None:
     """Ends a program of fairseq with one sentence on a :class:`UserError`, without a traceback."""
     previous = sys.excepthook
 
-    def hook(
-        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
-    ) -> None:
+    def hook(kind: Any, error: BaseException, traceback: Any) -> None:
         if isinstance(error, UserError):
             print(f"error: {error}", file=sys.stderr)
         else:

@@ -18,31 +18,20 @@ DASHES = ("-", "--", "-.", ":")
 HEAT = "Blues"  # light to dark: a darker shade is more, also in grey
 FORMATS = (".png", ".svg", ".pdf")
 PANEL, ALONE = (3.4, 2.8), (6.4, 3.6)  # inches
-WIDEST_BAR = 0.3  # of the distance between two groups
-MOST_LETTERS = 8  # of a group's name that stands level under its bars
-FEW_POINTS = 12  # of a line; longer lines have a marker at every few points
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One quantity of several series, as lines or as bars.
+    """One quantity of several series, as lines or as bars."""
 
-    Attributes:
-        x, y: names of the axes, with units
-        lines: label → place, such as a layer → height; NaN leaves a gap
-        bars: label → one height for each group
-        groups: names of the groups of bars
-        title: above the panel
-        finish: is called with the panel, to add what this chart alone has
-    """
-
-    x: str
+    x: str  # names of the axes, with units
     y: str
+    # label → place, such as a layer → height; NaN leaves a gap
     lines: Mapping[str, Mapping[Any, float]] = field(default_factory=dict)
-    bars: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    groups: Sequence[str] = ()
+    bars: Mapping[str, Sequence[float]] = field(default_factory=dict)  # label → heights of groups
+    groups: Sequence[str] = ()  # of bars
     title: str = ""
-    finish: Callable[[Any], None] | None = None
+    finish: Callable[[Any], None] | None = None  # adds to the panel what this chart alone has
 
 
 def new_figure() -> Any:
@@ -59,13 +48,9 @@ def draw_charts(
     columns: int = 3,
     size: tuple[float, float] | None = None,
 ) -> None:
-    """Draws a panel for each chart, and sizes the figure. A series has the same look in all panels.
+    """Draws a panel for each chart, at most `columns` in a row, each of `size` inches.
 
-    Args:
-        figure: an empty matplotlib figure
-        charts: row by row
-        columns: panels in a row, at most
-        size: inches of a panel; None for the usual ones
+    A series has the same look in all panels.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -103,13 +88,13 @@ def _draw_line(axes: Any, label: str, points: Mapping[Any, float], number: int) 
         marker=MARKERS[number % len(MARKERS)],
         linestyle=DASHES[number % len(DASHES)],
         markersize=5,
-        markevery=-(-len(points) // FEW_POINTS) or None,
+        markevery=-(-len(points) // 12) or None,  # at most 12 markers
     )
 
 
 def _draw_bars(axes: Any, chart: Chart, numbers: Mapping[str, int]) -> None:
     groups = range(len(chart.groups))
-    width = min(WIDEST_BAR, 0.8 / len(chart.bars))
+    width = min(0.3, 0.8 / len(chart.bars))  # of the distance between two groups
     for place, (label, heights) in enumerate(chart.bars.items()):
         shift = width * (place + 0.5 - len(chart.bars) / 2)
         axes.bar(
@@ -122,8 +107,8 @@ def _draw_bars(axes: Any, chart: Chart, numbers: Mapping[str, int]) -> None:
             edgecolor="white",
         )
     room = 1.0 if len(groups) < 3 else 0.6  # a bar alone does not fill its panel
-    is_level = all(len(group) <= MOST_LETTERS for group in chart.groups)
-    look = {} if is_level else {"rotation": 20, "ha": "right", "fontsize": 8}
+    is_long = any(len(group) > 8 for group in chart.groups)
+    look = {"rotation": 20, "ha": "right", "fontsize": 8} if is_long else {}
     axes.set_xticks(groups, chart.groups, **look)
     axes.set_xlim(-room, len(groups) - 1 + room)
 

@@ -22,8 +22,7 @@ import yaml
 from .errors import UsageError, UserError, check_choices
 
 T = TypeVar("T")
-# may be redirected to a file, which must not be replaced
-_OPEN = ("/dev/std", "/dev/fd/", "/proc/")
+_OPEN = ("/dev/std", "/dev/fd/", "/proc/")  # may be a file, which must not be replaced
 TAKEN = "exists already; take another name, or remove it"
 MAKE_ROOM = "make room, then give the same command again"
 # a full disk, a reached quota, a limit on the size of files
@@ -42,9 +41,7 @@ def no_space(error: BaseException | str) -> str | None:
 def locked(path: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Holds a lock on a folder or a file, which is created if missing.
 
-    Args:
-        path: the folder or file; a file that is replaced needs the lock of its folder
-        busy: called before waiting for another process with the lock
+    A file that is replaced needs the lock of its folder. `busy` is called before waiting.
     """
     lock = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
     # child processes hold the lock too, in case this process is killed
@@ -56,17 +53,11 @@ def locked(path: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None
             busy()
             fcntl.flock(lock, fcntl.LOCK_EX)
         except OSError as error:  # a file system without locks
-            print(
-                f"warning: {path} cannot be locked ({error.strerror}): work in it with one command "
-                "at a time",
-                file=sys.stderr,
-            )
+            reason = f"{path} cannot be locked ({error.strerror})"
+            print(f"warning: {reason}: work in it with one command at a time", file=sys.stderr)
         yield
     finally:
         os.close(lock)
-
-
-# -- writing -----------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -74,10 +65,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yields a temporary name beside ``path``; renames it to ``path`` if the block succeeds.
 
     A link stays a link, and its target is replaced. An existing file keeps its permissions.
-
-    Raises:
-        UserError: `path` is a folder, a pipe or a device; the folder cannot be created or written,
-            or its disk is full
     """
     target = Path(path)
     if (target.exists() and not target.is_file()) or os.path.abspath(path).startswith(_OPEN):
@@ -111,9 +98,6 @@ def making(folder: Path) -> Iterator[Path]:
     """Yields a new folder beside `folder`, and gives it the name if the block succeeds.
 
     Of two processes that make it at once, one gets the name, and the other fails.
-
-    Raises:
-        UserError: `folder` exists and is not empty, or its disk is full
     """
     target = Path(os.path.realpath(folder))
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -165,9 +149,6 @@ def write_parallel(paths: Sequence[str | os.PathLike[str]], rows: Iterable[Seque
     return count
 
 
-# -- reading -----------------------------------------------------------------------------------
-
-
 def digest(kind: str, *paths: str | os.PathLike[str]) -> str:
     """Returns a hexadecimal digest of the bytes of files; it finds damage, not forgery."""
     result = hashlib.new(kind, usedforsecurity=False)
@@ -182,11 +163,7 @@ def sha256(*paths: str | os.PathLike[str]) -> str:
 
 
 def load_json(path: Path) -> Any:
-    """Returns the content of a JSON file.
-
-    Raises:
-        UserError: an unreadable file, or no JSON; Python's NaN and infinities are none
-    """
+    """Returns the content of a JSON file; Python's NaN and infinities are no JSON."""
     try:
         return msgspec.json.decode(path.read_bytes())
     except OSError as error:
@@ -196,11 +173,7 @@ def load_json(path: Path) -> Any:
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """Returns the content of a JSON file as a dataclass or another type.
-
-    Raises:
-        UserError: an unreadable file, or an invalid key or value
-    """
+    """Returns the content of a JSON file as a dataclass or another type; see :func:`read_yaml`."""
     return _converted(path, load_json(path), kind, strict=True)
 
 

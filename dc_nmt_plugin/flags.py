@@ -30,7 +30,7 @@ def as_flags(settings: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def given_flags(command: Sequence[str]) -> dict[str, str]:
+def flag_values(command: Sequence[str]) -> dict[str, str]:
     """Returns flag → value, with several words joined; the last value of a repeated flag."""
     values: dict[str, str] = {}
     flag = ""
@@ -45,7 +45,7 @@ def given_flags(command: Sequence[str]) -> dict[str, str]:
 
 def flag_value(command: Sequence[str], flag: str) -> str | None:
     """Returns the last value of a flag; None without it."""
-    return given_flags(command).get(flag)
+    return flag_values(command).get(flag)
 
 
 def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
@@ -57,8 +57,8 @@ def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
 
 
 def typed_flags(words: Sequence[str]) -> dict[str, bool | int | float | str]:
-    """Returns :func:`given_flags` without dashes, with numbers as numbers; a switch is True."""
-    return {name.removeprefix("--"): _typed(text) for name, text in given_flags(words).items()}
+    """Returns :func:`flag_values` without dashes, with numbers as numbers; a switch is True."""
+    return {name.removeprefix("--"): _typed(text) for name, text in flag_values(words).items()}
 
 
 def _typed(text: str) -> bool | int | float | str:

@@ -40,17 +40,13 @@ def multiplies_bfloat16() -> bool:
 
 
 def used_device(flags: Mapping[str, bool | int | float | str]) -> str | None:
-    """Returns what a program of fairseq runs on, such as "2 x NAME" for GPUs; None: unknown.
-
-    Args:
-        flags: of the program, without dashes; a process takes one GPU
-    """
+    """Returns what a program runs on with these flags, such as "2 x NAME"; None: unknown."""
     names = [] if flags.get("cpu") else _visible_gpus()
     if names is None:
         return None
     if not names:
         return processor()
-    processes = flags.get("distributed-world-size", len(names))
+    processes = flags.get("distributed-world-size", len(names))  # each takes one GPU
     used = Counter(islice(cycle(names), int(processes)))  # other machines have the same GPUs
     return ", ".join(f"{count} x {name}" for name, count in used.items())
 

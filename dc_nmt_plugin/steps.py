@@ -24,11 +24,6 @@ from typing import Any
 from .errors import UserError
 from .files import check_space, locked, write_text
 
-LAST_WORDS = 15  # lines of a failed command's log that are shown
-
-
-# -- stamps ------------------------------------------------------------------------------------
-
 
 def stamp_of(words: Iterable[object]) -> str:
     """Returns a short stamp of settings."""
@@ -46,9 +41,6 @@ def write_stamp(path: Path, stamp: str) -> None:
     write_text(path, f"{stamp}\n")
 
 
-# -- commands and steps ------------------------------------------------------------------------
-
-
 class ShellWord(str):
     """A word of a command that has another form in a shell script, such as a variable."""
 
@@ -62,30 +54,17 @@ class ShellWord(str):
 
 @dataclass(frozen=True)
 class Command:
-    """A command line.
-
-    Attributes:
-        words: program and arguments
-        output: file of standard output; default the step's log
-        log: copy of the output that later steps read, for a script
-        call: function that does the same in this process, given the log
-    """
-
-    words: Sequence[str]
-    output: Path | None = None
-    log: Path | None = None
-    call: Callable[[Path], None] | None = None
+    words: Sequence[str]  # program and arguments
+    output: Path | None = None  # file of standard output; default the step's log
+    log: Path | None = None  # copy of the output that later steps read, for a script
+    call: Callable[[Path], None] | None = None  # does the same in this process; gets the log
 
     def __str__(self) -> str:
         text = shlex.join(self.words)
         return f"{text} > {shlex.quote(str(self.output))}" if self.output else text
 
     def run(self, log: Path) -> None:
-        """Runs the command and appends its output to ``log``.
-
-        Raises:
-            UserError: the command failed; its last lines are on standard error
-        """
+        """Runs the command and appends its output to `log`; prints the end of a failed one's."""
         if self.call:
             self.call(log)
             return
@@ -97,25 +76,16 @@ class Command:
         if code:
             text = log.read_text("utf-8", errors="replace")
             check_space(log.parent, text)
-            print("\n".join(text.splitlines()[-LAST_WORDS:]), file=sys.stderr)
+            print("\n".join(text.splitlines()[-15:]), file=sys.stderr)
             raise UserError(f"{self.words[0]!r} failed; the whole log is {log}")
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step that makes one folder.
-
-    Attributes:
-        name: printed at the start
-        folder: the result
-        stamp: returns the digest of the inputs; called after the steps before
-        commands: returns the commands that fill a given folder
-    """
-
-    name: str
-    folder: Path
-    stamp: Callable[[], str]
-    commands: Callable[[Path], Iterable[Command]]
+    name: str  # printed at the start
+    folder: Path  # the result
+    stamp: Callable[[], str]  # returns the digest of the inputs; called after the steps before
+    commands: Callable[[Path], Iterable[Command]]  # returns what fills this folder
 
     def is_done(self) -> bool:
         return read_stamp(self.folder / ".stamp") == self.stamp()
@@ -124,9 +94,6 @@ class Step:
         """Fills ``FOLDER.part``, then renames it; after a failure only the log remains.
 
         ``FOLDER.log`` always belongs to the present folder, so it shows how the folder was made.
-
-        Raises:
-            UserError: a command failed
         """
         stamp = self.stamp()
         part = self.folder.with_name(f"{self.folder.name}.part")
@@ -168,15 +135,7 @@ class Pipeline:
         print(f"[{int(time.monotonic() - self._began):4d}s] {text}", flush=True)
 
     def run(self, folder: Path, *steps: Step) -> None:
-        """Runs the steps that are not done, while no other process does so in the folder.
-
-        Args:
-            folder: has the lock; created if missing
-            steps: in their order
-
-        Raises:
-            UserError: a step failed
-        """
+        """Runs the steps that are not done, while no other process does so in the folder."""
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder / ".lock", lambda: self.say(f"waiting for another recipe in {folder}")):
             for step in steps:
@@ -187,20 +146,17 @@ class Pipeline:
                     step.make()
 
 
-# -- programs ----------------------------------------------------------------------------------
-
-
-def start(words: Sequence[str], **pipes: object) -> subprocess.Popen[bytes]:
-    """Starts a program of this environment."""
+def start(words: Sequence[str], **pipes: Any) -> subprocess.Popen[bytes]:
+    """Starts a program of this environment; tests put a fork in the place of this function."""
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     environment = {**os.environ, "PATH": path}
     if "--cpu" in words:  # parts of fairseq use a GPU all the same where they see one
         environment["CUDA_VISIBLE_DEVICES"] = ""
-    return subprocess.Popen(list(words), env=environment, close_fds=False, **pipes)  # type: ignore[call-overload]
+    return subprocess.Popen(list(words), env=environment, close_fds=False, **pipes)
 
 
 @contextmanager
-def running(words: Sequence[str], **pipes: object) -> Iterator[subprocess.Popen[bytes]]:
+def running(words: Sequence[str], **pipes: Any) -> Iterator[subprocess.Popen[bytes]]:
     """Runs a program of this environment; leaving the block early ends it."""
     process = start(words, **pipes)
     try:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 Rows = Sequence[Sequence[str]]
 WIDTH = 100  # of a table in a terminal
-LEAST = 40  # of a last column whose text is wrapped
 
 
 def number_cell(value: float | None, form: str) -> str:
@@ -23,19 +22,16 @@ def filled_columns(header: Sequence[str], rows: Rows) -> list[list[str]]:
     return [[line[i] for i in keep] for line in (header, *rows)]
 
 
-def format_table(header: Sequence[str], rows: Rows, keys: int = 1) -> str:
+def format_table(header: Sequence[str], rows: Rows) -> str:
     """Formats aligned columns, at most WIDTH wide, with numbers to the right.
 
     A wider table continues below with the columns that name its rows; a long text in the last
     column has several lines.
-
-    Args:
-        keys: number of columns that name a row; more, where the next ones are needed and no numbers
     """
     lines = filled_columns(header, rows)
-    keys = _naming_columns(lines[1:], keys)
+    keys = _naming_columns(lines[1:])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    room_for_last = max(LEAST, WIDTH - sum(width + 2 for width in widths[:-1]))
+    room_for_last = max(40, WIDTH - sum(width + 2 for width in widths[:-1]))
     wrapped = []
     for *cells, last in lines:
         first, *more = textwrap.wrap(last, room_for_last) or [""]
@@ -59,9 +55,9 @@ def format_table(header: Sequence[str], rows: Rows, keys: int = 1) -> str:
     return "\n\n".join(texts)
 
 
-def _naming_columns(rows: Rows, keys: int) -> int:
-    """Returns how many columns it takes to name each row: `keys`, or more, up to the numbers."""
-    columns = list(zip(*rows, strict=True))
+def _naming_columns(rows: Rows) -> int:
+    """Returns how many columns it takes to name each row: one, or more, up to the numbers."""
+    columns, keys = list(zip(*rows, strict=True)), 1
     while keys + 1 < len(columns) and not _are_numbers(columns[keys]):
         if len({tuple(row[:keys]) for row in rows}) == len(rows):
             break

@@ -210,7 +210,7 @@ def _table(args: argparse.Namespace) -> int:
         )
     elif compared:
         print(f"{item.full_name}: {item.title}\n")
-        print(f"{format_table(*_compared(compared), keys=2)}\n")
+        print(f"{format_table(*_compared(compared))}\n")
         print("\n".join(_notes(compared)))
     elif args.command == "table":
         _print_analyses(item)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..evaluation.run_table import PublishedScore
-from ..flags import as_flags, given_flags
+from ..flags import as_flags, flag_values
 from .document import SCORES, Entry
 from .reader import read_documents
 
@@ -95,10 +95,10 @@ def differing_settings(
     if not settings:
         return ["the settings of the run are unknown"]
     recipe = settings_of(load(entry.task), entry.arch, like=entry.training)
-    flags = given_flags(as_flags(settings))
+    flags = flag_values(as_flags(settings))
     run = {flag: value for flag, value in flags.items() if flag[2:] not in _NEUTRAL}
-    training = {**given_flags(recipe.flags), "--max-update": str(recipe.updates)}
-    model = given_flags(as_flags(entry.flags))
+    training = {**flag_values(recipe.flags), "--max-update": str(recipe.updates)}
+    model = flag_values(as_flags(entry.flags))
     # a setting, of the run, of the recipe
     pairs: list[tuple[str, Any, Any]] = []
     if entry.measure == "params":  # the training does not change the size
@@ -112,7 +112,7 @@ def differing_settings(
     for flag in dict.fromkeys([*expected, *run]):
         pairs.append((flag, run.get(flag), expected.get(flag)))
     if entry.measure in SCORES:
-        wanted, own = given_flags(recipe.decode), given_flags(as_flags(search))
+        wanted, own = flag_values(recipe.decode), flag_values(as_flags(search))
         pairs += [(flag, own[flag], wanted.get(flag)) for flag in _SEARCH if flag in own]
     return [
         f"{name} {_shown(own)}, in the recipe {_shown(expected_value)}"

@@ -17,8 +17,6 @@ from ..errors import UsageError, UserError
 from ..files import load_json, sha256
 from .record import RECORD, Data, Decoding, Record, TextFile, read_record, record_path
 
-_WITH_NAME = re.compile(r"(.+):([\w.]+)")
-
 
 @dataclass(frozen=True)
 class Run:
@@ -32,12 +30,8 @@ class Run:
     def read(cls, path: Path) -> Run:
         """Reads a run with its first scored translation, or ``RUN:NAME`` with another one.
 
-        Args:
-            path: folder of the run, or a record; behind a colon, the name of ``dc-nmt evaluate
-                --as``, after a set other than test and a full stop
-
-        Raises:
-            UserError: no record, or no such translation
+        RUN is a folder or a record. NAME is that of ``dc-nmt evaluate --as``, after a set other
+        than test and a full stop.
         """
         place, name = _split_name(path)
         runs = cls.all_of(place)
@@ -78,7 +72,7 @@ class Run:
 
 
 def _split_name(path: Path) -> tuple[Path, str]:
-    named = None if path.exists() else _WITH_NAME.fullmatch(str(path))
+    named = None if path.exists() else re.fullmatch(r"(.+):([\w.]+)", str(path))
     return (Path(named[1]), named[2]) if named else (path, "")
 
 
@@ -89,36 +83,28 @@ def is_run(path: Path) -> bool:
 
 
 def scored_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
-    """Finds the scored translations of runs and folders of runs, and the runs without any.
-
-    Raises:
-        UserError: a path is neither, or nothing is finished
-    """
+    """Finds the scored translations of runs and folders of runs, and the runs without any."""
     finished: list[Run] = []
     unfinished: list[Path] = []
     for path in paths:
         if not is_run(path):
             raise UserError(f"{path}: no such run or folder of runs")
         if path.is_dir() and not (path / RECORD).is_file():
-            folders = sorted(record.parent for record in path.glob(f"*/{RECORD}"))
-            runs_of = {folder: Run.all_of(folder) for folder in folders}
-            runs = [run for runs in runs_of.values() for run in runs]
-            if not runs:
+            before = len(finished)
+            for record in sorted(path.glob(f"*/{RECORD}")):
+                runs = Run.all_of(record.parent)
+                finished += runs
+                unfinished += [] if runs else [record.parent]
+            if len(finished) == before:
                 raise UserError(f"{path}: no finished run in it (FOLDER/{RECORD}, with scores)")
-            unfinished += [folder for folder in folders if not runs_of[folder]]
         else:
             first = Run.read(path)
-            runs = Run.all_of(path) if path.exists() else [first]
-        finished += runs
+            finished += Run.all_of(path) if path.exists() else [first]  # all, or RUN:NAME
     return finished, unfinished
 
 
 def chosen_names(chosen: Sequence[str] | None, own: Sequence[str]) -> list[str]:
-    """Returns the names of ``--names``, or the systems' own names without that flag.
-
-    Raises:
-        UsageError: another number of names, or one name twice
-    """
+    """Returns the names of ``--names``, or the systems' own names without that flag."""
     if chosen and len(chosen) != len(own):
         raise UsageError(f"--names: {len(chosen)} names for {len(own)} systems")
     names = list(chosen or own)
@@ -139,9 +125,6 @@ def distinguished(names: Sequence[str], places: Sequence[Path]) -> list[str]:
     return labels
 
 
-# -- files of a run ----------------------------------------------------------------------------
-
-
 def path_from(folder: Path, path: str | os.PathLike[str]) -> str:
     """Returns a path for a record in `folder`: relative when it is in it or beside it."""
     full, start = os.path.abspath(path), os.path.abspath(folder)
@@ -160,8 +143,7 @@ def text_file(folder: Path, path: str | os.PathLike[str]) -> TextFile:
 def located(origin: Path, record: Record, file: TextFile | str | None) -> str | None:
     """Returns where a file of the record at `origin` is now; the first place for a missing file.
 
-    Raises:
-        UserError: there is only another text by that name
+    Another text by the name of that file is refused.
     """
     if file is None:
         return None
@@ -193,9 +175,8 @@ def _places(origin: Path, record: Record, path: str) -> Iterator[Path]:
 
 def described(folder: Path, data: Path, source: str | None, target: str) -> Data:
     """Returns the text of a run in `folder`, which fairseq-preprocess wrote into `data`."""
-    text = _training_text(data)
-    digest = sha256(*text) if text else None
-    return Data(source, target, path_from(folder, data), dictionaries_of(data), digest)
+    text = _text_digest(data)
+    return Data(source, target, path_from(folder, data), dictionaries_of(data), text)
 
 
 def preparation_of(data: Path) -> dict[str, Any] | None:
@@ -214,18 +195,18 @@ def dictionaries_of(data: Path) -> dict[str, str]:
 
 def is_its_text(record: Record, data: Path) -> bool:
     """Returns True if a folder of fairseq-preprocess is the text of a run; unknown text may be."""
-    states = tuple((path, path.stat().st_mtime_ns) for path in _training_text(data))
-    if record.data.text and states and _digest(states) != record.data.text:
+    if record.data.text and _text_digest(data) not in (None, record.data.text):
         return False
     dictionaries = dictionaries_of(data)
     known = record.data.dictionaries
     return all(dictionaries.get(name, digest) == digest for name, digest in known.items())
 
 
-def _training_text(data: Path) -> list[Path]:
-    return sorted(path for path in data.glob("train*") if path.suffix in (".bin", ".idx"))
+def _text_digest(data: Path) -> str | None:
+    files = sorted(path for path in data.glob("train*") if path.suffix in (".bin", ".idx"))
+    return _digest(*((path, path.stat().st_mtime_ns) for path in files)) if files else None
 
 
-@functools.cache  # each step of an evaluation asks; the times of change are part of the key
-def _digest(files: tuple[tuple[Path, int], ...]) -> str:
+@functools.cache  # each step of an evaluation asks; a changed file has another time
+def _digest(*files: tuple[Path, int]) -> str:
     return sha256(*(path for path, _ in files))

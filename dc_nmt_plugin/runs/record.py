@@ -133,11 +133,7 @@ def run_folder(save_dir: Path) -> Path:
 
 
 def read_record(path: Path) -> Record:
-    """Reads a record, or the record in the folder of a run.
-
-    Raises:
-        UserError: it is missing, damaged, or of another version
-    """
+    """Reads a record, or the record in the folder of a run."""
     path = record_path(path)
     values = load_json(path)
     if not isinstance(values, dict) or "schema" not in values:
@@ -152,11 +148,7 @@ def read_record(path: Path) -> Record:
 
 
 def record_path(path: Path) -> Path:
-    """Returns the path of the record of a run's folder; other paths as they are.
-
-    Raises:
-        UserError: the folder has no record
-    """
+    """Returns the path of the record of a run's folder; other paths as they are."""
     if not path.is_dir():
         return path
     if not (path / RECORD).is_file():
@@ -167,23 +159,14 @@ def record_path(path: Path) -> Path:
 
 
 def record_of(folder: Path) -> Record | None:
-    """Returns the record in a folder; None where ``fairseq-train`` left a model alone.
-
-    Raises:
-        UserError: the record is damaged, or of another version
-    """
+    """Returns the record in a folder; None where ``fairseq-train`` left a model alone."""
     return read_record(folder) if (folder / RECORD).is_file() else None
 
 
 def update_record(path: Path, change: Callable[[Record | None], Record]) -> Record:
-    """Replaces the record at a path by a changed one, which it returns.
+    """Replaces the record at `path` by what `change` makes of it (or of None), and returns that.
 
-    Args:
-        path: of the record; a reader sees the old one or the new one
-        change: called with the record that is there, or None
-
-    Raises:
-        UserError: the file is damaged, of another version, or no record
+    A reader sees the old record or the new one.
     """
     folder = path.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)

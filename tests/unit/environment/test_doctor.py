@@ -22,7 +22,7 @@ def test_broken_torch_and_fairseq_are_reported_not_raised(tmp_path):
     """A torch that cannot be imported takes fairseq with it; the report still comes."""
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise ImportError('libcudart.so.12: gone')\n")
-    words = [sys.executable, "-m", "dc_nmt_plugin", "doctor"]
+    words = [sys.executable, "-m", "dc_nmt_plugin.cli", "doctor"]
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
     done = subprocess.run(words, env=environment, cwd=ROOT, capture_output=True, text=True)
     lines = done.stdout.splitlines()
