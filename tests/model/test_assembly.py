@@ -118,8 +118,8 @@ def test_every_decoder_reads_its_layers(name, norm):
         assert len(sources[decoder]) == 2  # its layers
         for read in sources[decoder]:
             assert len(read) == len(expected)
-            for found, number in zip(read, expected, strict=True):
-                torch.testing.assert_close(found, as_read(number), rtol=0, atol=0)
+            for output, number in zip(read, expected, strict=True):
+                torch.testing.assert_close(output, as_read(number), rtol=0, atol=0)
 
 
 @torch.no_grad()
@@ -256,9 +256,9 @@ def test_what_aggregates_is_what_its_name_says():
         "iter-c-agg": (IterativeAggregation, AggregationUnit),
     }
     for name, (kind, unit) in kinds.items():
-        found = build("transformer_standard", source_features=name).encoder.aggregation
-        units = found.units if kind is IterativeAggregation else [found.unit]
-        assert type(found) is kind and {type(each) for each in units} == {unit}
+        aggregation = build("transformer_standard", source_features=name).encoder.aggregation
+        units = aggregation.units if kind is IterativeAggregation else [aggregation.unit]
+        assert type(aggregation) is kind and {type(each) for each in units} == {unit}
 
 
 @pytest.mark.parametrize(
@@ -280,8 +280,8 @@ def test_a_range_of_layers_has_the_kind(side, text, expected):
         wanted = SELF_ATTENTIONS[name]
         standard = SELF_ATTENTIONS["standard"]
         for stack in stacks:
-            found = [type(layer.self_attn) for layer in stack.layers]
-            assert found == [wanted if n in expected else standard for n in (1, 2, 3)]
+            kinds = [type(layer.self_attn) for layer in stack.layers]
+            assert kinds == [wanted if n in expected else standard for n in (1, 2, 3)]
         assert {type(layer.self_attn) for layer in other.layers} == {standard}
 
 

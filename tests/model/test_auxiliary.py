@@ -129,8 +129,8 @@ def checkpoint(arch, **settings):
 def translations(model):
     torch.manual_seed(1)
     generator = SequenceGenerator([model], task().target_dictionary, beam_size=3, max_len_b=12)
-    found = generator.generate([model], batch())
-    return [[h["tokens"].tolist() for h in hypotheses] for hypotheses in found]
+    generated = generator.generate([model], batch())
+    return [[h["tokens"].tolist() for h in hypotheses] for hypotheses in generated]
 
 
 @pytest.mark.parametrize("pre_norm", [False, True])

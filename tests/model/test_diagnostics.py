@@ -51,14 +51,14 @@ def test_every_part_of_a_model_is_logged():
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_every_published_name_is_the_same_criterion(name):
     model = perturb(build("transformer_ms_aux", **EVERYTHING))
-    theirs, ours = logged(model, CRITERION_REGISTRY[name](task(), False, 0.1)), logged(model)
-    assert theirs.keys() == ours.keys()
-    assert all(float(theirs[key]) == float(ours[key]) for key in ours)
+    registered, ours = logged(model, CRITERION_REGISTRY[name](task(), False, 0.1)), logged(model)
+    assert registered.keys() == ours.keys()
+    assert all(float(registered[key]) == float(ours[key]) for key in ours)
 
 
 def test_class_names_stay_because_a_resumption_compares_them():
-    found = {name: CRITERION_REGISTRY[name].__name__ for name in PUBLISHED}
-    assert found == {
+    classes = {name: CRITERION_REGISTRY[name].__name__ for name in PUBLISHED}
+    assert classes == {
         "transformer_dc": "TransformerDCCriterion",
         "transformer_ctxaware": "TransformerContextAwareCriterion",
         "transformer_cross_agg": "TransformerCrossAggregationCriterion",

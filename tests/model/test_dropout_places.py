@@ -36,8 +36,8 @@ def test_what_is_dropped_is_what_fairseq_drops(name, monkeypatch):
     real = batch()["prev_output_tokens"].ne(1)
     for model in (stock, house):
         model.train()
-    theirs, mine = stock(**batch())[0], house(**batch())[0]
-    torch.testing.assert_close(mine[real], theirs[real], atol=2e-6, rtol=1e-5)
+    expected, mine = stock(**batch())[0], house(**batch())[0]
+    torch.testing.assert_close(mine[real], expected[real], atol=2e-6, rtol=1e-5)
 
 
 def states(net):

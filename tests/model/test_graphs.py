@@ -51,16 +51,16 @@ def loss_and_gradients(model, batch, keep=False):
 
 @pytest.mark.parametrize("name", few(VARIANTS, *MODULES))
 def test_loss_and_gradients_of_a_padded_batch_are_the_same(name):
-    arch, given = VARIANTS[name]
-    model = perturb(build(arch, **{**given, **NO_DROPOUT})).double().train()
+    arch, settings = VARIANTS[name]
+    model = perturb(build(arch, **{**settings, **NO_DROPOUT})).double().train()
     batch = sample(sentences([7, 3, 5]), sentences([4, 6, 2], seed=5))
     expected, gradients = loss_and_gradients(model, batch)
     with fixed_shapes():
-        found, others = loss_and_gradients(model, padded(batch))
-    numbers = {key for key, value in found.items() if torch.is_tensor(value)}
+        actual, others = loss_and_gradients(model, padded(batch))
+    numbers = {key for key, value in actual.items() if torch.is_tensor(value)}
     assert {"loss", "nll_loss", "n_correct"} <= numbers
     for key in numbers:
-        torch.testing.assert_close(found[key], expected[key], msg=key)
+        torch.testing.assert_close(actual[key], expected[key], msg=key)
     for key, gradient in gradients.items():
         torch.testing.assert_close(others[key], gradient, rtol=1e-7, atol=1e-10, msg=key)
 
@@ -69,7 +69,7 @@ def test_loss_and_gradients_of_a_padded_batch_are_the_same(name):
 def test_no_operation_waits_for_the_numbers_of_a_batch(name, monkeypatch):
     """A graph cannot record it; on the meta device there are no numbers."""
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # knows no such device
-    arch, given = VARIANTS[name]
+    arch, settings = VARIANTS[name]
     batch = padded(sample(sentences([7, 3, 5]), sentences([4, 6, 2], seed=5)))
     batch["net_input"] = {
         key: value if value is None else value.to("meta")
@@ -77,7 +77,7 @@ def test_no_operation_waits_for_the_numbers_of_a_batch(name, monkeypatch):
     }
     batch["target"] = batch["target"].to("meta")
     with fixed_shapes():
-        loss_and_gradients(build(arch, **given).train().to("meta"), batch)
+        loss_and_gradients(build(arch, **settings).train().to("meta"), batch)
 
 
 def test_shapes_are_multiples_of_eight():
@@ -213,10 +213,10 @@ def batch_on_gpu(number, short=False):
 @GPU
 @pytest.mark.parametrize("name", few(VARIANTS, *MODULES))
 def test_replayed_steps_are_those_of_the_model(name):
-    arch, given = VARIANTS[name]
-    if given.get("xagg_checkpoint"):
+    arch, settings = VARIANTS[name]
+    if settings.get("xagg_checkpoint"):
         pytest.skip("--cuda-graphs refuses --xagg-checkpoint")
-    model = perturb(build(arch, **{**given, **NO_DROPOUT})).cuda().train()
+    model = perturb(build(arch, **{**settings, **NO_DROPOUT})).cuda().train()
     graphs = graphs_of(model)
     for number in range(10):
         batch = batch_on_gpu(number, short=number % 2)
@@ -229,8 +229,8 @@ def test_replayed_steps_are_those_of_the_model(name):
             (loss,) = graphs(batch)
         torch.testing.assert_close(loss, expected["loss"], rtol=1e-4, atol=1e-4)
         for key, gradient in gradients.items():
-            found = dict(model.named_parameters())[key].grad
-            torch.testing.assert_close(found, times * gradient, rtol=1e-3, atol=1e-4, msg=key)
+            actual = dict(model.named_parameters())[key].grad
+            torch.testing.assert_close(actual, times * gradient, rtol=1e-3, atol=1e-4, msg=key)
         with torch.no_grad():  # as an optimizer's step
             for parameter in model.parameters():
                 parameter.mul_(0.99)

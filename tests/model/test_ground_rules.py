@@ -31,22 +31,22 @@ CHOSEN = few(CASES, *VARIANTS, *(" ".join(each) for each in PAIRS))
 
 
 def model(name, **more):
-    arch, given = CASES[name]
-    return perturb(build(arch, **{**given, **more}))
+    arch, settings = CASES[name]
+    return perturb(build(arch, **{**settings, **more}))
 
 
 @pytest.mark.parametrize("name", CHOSEN)
 @torch.inference_mode()
 def test_ground_rules(name):
     saved = model(name)
-    arch, given = CASES[name]
-    net = build(arch, seed=9, **given)
+    arch, settings = CASES[name]
+    net = build(arch, seed=9, **settings)
     source, target = sentences(LENGTHS), sentences([4, 6, 2], seed=5)
     expected = net_output(saved, source, target)
     # the file itself, which takes as long as all the rest, is the system tests'
     net.load_state_dict(saved.state_dict())
-    found = net_output(net, source, target)
-    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    outputs = net_output(net, source, target)
+    assert all(torch.equal(a, b) for a, b in zip(outputs, expected, strict=True))
     check_padding(net, source, target, expected)
     check_causality(net, source, target, expected)
     check_incremental_decoding(net, source)
@@ -65,8 +65,8 @@ def net_output(net, source, target, left_source=True, left_target=False, extra=0
 
 def check_padding(net, source, target, expected):
     for left_source, left_target in itertools.product([False, True], repeat=2):
-        found = net_output(net, source, target, left_source, left_target, extra=2)
-        for one, other in zip(found, expected, strict=True):
+        outputs = net_output(net, source, target, left_source, left_target, extra=2)
+        for one, other in zip(outputs, expected, strict=True):
             assert torch.allclose(one, other, atol=1e-5), (left_source, left_target)
     together = net.encoder(pad(source, left=True)).features
     for row, words in enumerate(source):
@@ -121,8 +121,8 @@ def test_the_loss_does_not_depend_on_the_batch(name):
     source, target = sentences(LENGTHS), sentences([4, 6, 2], seed=5)
     criterion = JointLossCriterion(task(), False, 0.1)
     together, _, _ = criterion(net, sample(source, target))
-    apart = sum(criterion(net, sample([source[i]], [target[i]]))[0] for i in range(len(source)))
-    assert together.item() == pytest.approx(apart.item(), rel=1e-5)
+    separate = sum(criterion(net, sample([source[i]], [target[i]]))[0] for i in range(len(source)))
+    assert together.item() == pytest.approx(separate.item(), rel=1e-5)
 
 
 @pytest.mark.parametrize("name", CHOSEN)
@@ -236,10 +236,10 @@ def test_alignment_weights_on_request(name):
     inputs = sample(sentences(LENGTHS), sentences([4, 6, 2], seed=5))["net_input"]
     before, extra = net(**inputs)
     assert extra["attn"] == [None]
-    found = [net(**inputs, **asked) for asked in ({"need_attn": True}, {"alignment_layer": -1})]
+    outputs = [net(**inputs, **asked) for asked in ({"need_attn": True}, {"alignment_layer": -1})]
     lower, _ = net.decoder.layers[0], net.make_generation_fast_(need_attn=True)
-    found.append(net(**inputs))
-    for after, extra in found:
+    outputs.append(net(**inputs))
+    for after, extra in outputs:
         (attn,) = extra["attn"]
         assert torch.allclose(before, after, atol=1e-5)
         assert attn.shape == (3, 6, 7)
@@ -259,7 +259,7 @@ def test_dropout_outside_training_is_refused():
 
 
 @pytest.mark.parametrize(
-    "given, words",
+    "settings, words",
     [
         (
             {"decoder_self_attention": "cross_aggregation"},
@@ -281,9 +281,9 @@ def test_dropout_outside_training_is_refused():
     ],
     ids=lambda value: " ".join(map(str, value.values())) if isinstance(value, dict) else "",
 )
-def test_what_cannot_be_combined_is_refused_by_name(given, words):
+def test_what_cannot_be_combined_is_refused_by_name(settings, words):
     others = {"encoder_self_attention": "dual_context", "source_features": "m-10"}
     with pytest.raises(ConfigError) as error:
-        build("transformer_standard", **{**SMALL, **others, **given})
+        build("transformer_standard", **{**SMALL, **others, **settings})
     assert len(error.value.problems) == 1
     assert all(word in str(error.value) for word in words)

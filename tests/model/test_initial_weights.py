@@ -70,16 +70,16 @@ def test_the_standard_model_starts_from_fairseqs_distribution(name: str):
     house = samples("transformer_standard", 1001, **flags)
     assert set(house) == set(stock)
     different = []
-    for name, theirs in stock.items():
+    for name, expected in stock.items():
         ours = house[name]
-        assert ours.shape == theirs.shape, name
-        if float(theirs.std()) == 0:
-            same = bool(ours.eq(theirs[0, 0]).all())
+        assert ours.shape == expected.shape, name
+        if float(expected.std()) == 0:
+            same = bool(ours.eq(expected[0, 0]).all())
         else:
-            rms = float(ours.square().mean().sqrt() / theirs.square().mean().sqrt())
+            rms = float(ours.square().mean().sqrt() / expected.square().mean().sqrt())
             same = (
                 abs(rms - 1) < 0.12
-                and ks_2samp(ours.flatten().numpy(), theirs.flatten().numpy()).pvalue > 1e-5
+                and ks_2samp(ours.flatten().numpy(), expected.flatten().numpy()).pvalue > 1e-5
             )
         if not same:
             different.append(name)
@@ -197,6 +197,6 @@ def test_depth_scaled_weights(arch: str):
     plain = dict(new(arch, 3, **aux).named_parameters())
     scaled = dict(new(arch, 3, depth_scaled_init=0.5, **aux).named_parameters())
     for name, parameter in scaled.items():
-        found = re.search(r"\.layers\.(\d+)\.", name)
-        factor = 0.5 / math.sqrt(int(found[1]) + 1) if found and parameter.dim() == 2 else 1.0
+        match = re.search(r"\.layers\.(\d+)\.", name)
+        factor = 0.5 / math.sqrt(int(match[1]) + 1) if match and parameter.dim() == 2 else 1.0
         assert torch.allclose(parameter, factor * plain[name], rtol=1e-6), name

@@ -32,20 +32,20 @@ class HandAnswers(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name, kwargs = func.name().split(".")[0].removeprefix("aten::"), kwargs or {}
-        given = [part for part in (*args, *kwargs.values()) if isinstance(part, torch.Tensor)]
-        if any(part.device == META for part in given):
+        tensors = [part for part in (*args, *kwargs.values()) if isinstance(part, torch.Tensor)]
+        if any(part.device == META for part in tensors):
             if name == "nonzero":  # as if true everywhere
                 return torch.empty(args[0].numel(), args[0].dim(), dtype=torch.long, device=META)
             if name == "_local_scalar_dense":
                 return False if args[0].dtype == torch.bool else 1
-        made = func(*args, **kwargs)
+        result = func(*args, **kwargs)
         if (
-            isinstance(made, torch.Tensor)
-            and made.device.type == "cpu"
-            and all(part.device == META for part in given)
+            isinstance(result, torch.Tensor)
+            and result.device.type == "cpu"
+            and all(part.device == META for part in tensors)
         ):
             self.on_cpu.append(name)
-        return made
+        return result
 
 
 @contextmanager
@@ -96,12 +96,12 @@ CASES = {
 def test_a_training_step(name):
     net = CASES[name]().to(META).train()
     criterion = JointLossCriterion(task(), False, 0.1)
-    given = batch()
+    sample = batch()
     if name.startswith("lm "):
-        given["net_input"]["src_tokens"] = given["net_input"].pop("prev_output_tokens")
-    given = moved(given)
+        sample["net_input"]["src_tokens"] = sample["net_input"].pop("prev_output_tokens")
+    sample = moved(sample)
     with on_meta():
-        loss, _, _ = criterion(net, given)
+        loss, _, _ = criterion(net, sample)
         loss.backward()
     assert all(p.grad is not None and p.grad.device == META for p in net.parameters())
 

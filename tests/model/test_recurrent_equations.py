@@ -43,5 +43,5 @@ def test_logits_are_the_equations(kind, readout):
             expected = translation_logits(w, readout, words, annotations)
         else:
             expected = language_logits(w, readout, words)
-        found = logits[row, : len(prefix)]
-        torch.testing.assert_close(found, torch.stack(expected), atol=1e-10, rtol=0)
+        actual = logits[row, : len(prefix)]
+        torch.testing.assert_close(actual, torch.stack(expected), atol=1e-10, rtol=0)

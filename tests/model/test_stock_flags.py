@@ -72,7 +72,7 @@ def command(*flags):
     return [*words, *flags]
 
 
-def given(dest, tmp_path=None):
+def flag_words(dest, tmp_path=None):
     action = STOCK[dest]
     words = [action.option_strings[0]]
     if action.nargs != 0:
@@ -92,7 +92,7 @@ def built(flags, unshared=False):
 def nature(model):
     """Returns everything that distinguishes models: weights, and settings of modules."""
     plain = (bool, int, float, str, tuple, type(None))
-    told = {}
+    recorded = {}
     for name, module in model.named_modules():
         for key, value in vars(module).items():
             if key == "_incremental_state_id":  # a number that is new each time
@@ -100,10 +100,10 @@ def nature(model):
             if callable(value):
                 value = getattr(value, "__qualname__", type(value).__name__)
             if isinstance(value, plain):
-                told[name, key] = value
+                recorded[name, key] = value
     weights = {name: tensor.tolist() for name, tensor in model.state_dict().items()}
     # a shared matrix is one parameter
-    return told, weights, len(list(model.parameters())), model.max_positions()
+    return recorded, weights, len(list(model.parameters())), model.max_positions()
 
 
 @functools.cache
@@ -122,7 +122,7 @@ def test_supported(dest, tmp_path):
     vectors = [f"{word} {' '.join(['0.5'] * 8)}\n" for word in words]
     (tmp_path / "vectors").write_text(f"{len(words)} 8\n" + "".join(vectors))
     unshared = dest in (*SHARING, "decoder_embed_path")
-    changed = nature(built([*given(dest, tmp_path), *TOGETHER.get(dest, [])], unshared))
+    changed = nature(built([*flag_words(dest, tmp_path), *TOGETHER.get(dest, [])], unshared))
     assert changed != unchanged(unshared), "the flag is accepted and changes nothing"
 
 

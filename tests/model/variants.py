@@ -87,7 +87,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 # one of each kind, and of each option that chooses other code: for rules that neither a number
 # nor a choice of layers can break
 MODULES = [
-    *(name for name, (_, given) in VARIANTS.items() if len(given) == 1 and name.endswith("coder")),
+    *(name for name, (_, more) in VARIANTS.items() if len(more) == 1 and name.endswith("coder")),
     *(name for name in VARIANTS if name in SOURCE_FEATURES),
     *("standard", "standard pre-norm", "standard two widths", "m-10 pre-norm, two widths"),
     *("ctx deep-global+deep, both sides", "ctx without gates, both sides", "Full-DC f=3"),

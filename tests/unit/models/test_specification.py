@@ -16,26 +16,26 @@ def layers(text, side="encoder", **settings):
 
 
 def test_kinds_options_and_numbers():
-    found = layers(
+    kinds = layers(
         "dual_context(kernel=3)*2 context_aware( context = deep , gate=none ) * 3 standard"
     )
-    assert [layer.kind for layer in found] == [
+    assert [layer.kind for layer in kinds] == [
         *["dual_context"] * 2,
         *["context_aware"] * 3,
         "standard",
     ]
-    assert [found[0].options["kernel"], found[2].options["context"]] == [3, "deep"]
-    assert [found[2].options["on"], found[2].options["gate"]] == ["both", "none"]
+    assert [kinds[0].options["kernel"], kinds[2].options["context"]] == [3, "deep"]
+    assert [kinds[2].options["on"], kinds[2].options["gate"]] == ["both", "none"]
 
 
 def test_an_option_that_is_not_given_has_the_value_of_its_flag():
-    found = layers("dual_context*3 dual_context(kernel=5)*3", dc_kernel_size=4)
-    assert [layer.options["kernel"] for layer in found] == [4, 4, 4, 5, 5, 5]
+    kinds = layers("dual_context*3 dual_context(kernel=5)*3", dc_kernel_size=4)
+    assert [layer.options["kernel"] for layer in kinds] == [4, 4, 4, 5, 5, 5]
 
 
 def test_switches_and_numbers_have_their_types():
-    (found, *_) = layers("cross_aggregation(checkpoint=TRUE, iterations=5)*6")
-    assert (found.options["checkpoint"], found.options["iterations"]) == (True, 5)
+    (layer, *_) = layers("cross_aggregation(checkpoint=TRUE, iterations=5)*6")
+    assert (layer.options["checkpoint"], layer.options["iterations"]) == (True, 5)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_switches_and_numbers_have_their_types():
 )
 def test_flags_and_specification_give_the_same_model(flags, text):
     one, other = (
-        build("transformer_standard", **given) for given in (flags, {"encoder_layers_of": text})
+        build("transformer_standard", **more) for more in (flags, {"encoder_layers_of": text})
     )
     assert repr(one) == repr(other)
     pairs = zip(one.state_dict().items(), other.state_dict().items(), strict=True)
