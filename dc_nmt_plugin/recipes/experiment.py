@@ -13,7 +13,7 @@ from subprocess import PIPE, STDOUT
 
 from ..errors import UserError
 from ..files import check_space
-from ..flags import given_flags
+from ..flags import flag_values
 from ..steps import Command, ShellWord, Step, read_stamp, running, stamp_of, write_stamp
 
 PLUGIN = ShellWord(Path(__file__).parents[1], '"$USER_DIR"')
@@ -170,7 +170,7 @@ def training_step(
         before = stamp_of([text, *fixed, *identity])
         if read_stamp(run.folder / "settings.stamp") == before:
             return before
-        return stamp_of([text, *sorted(given_flags([*fixed, *identity]).items())])
+        return stamp_of([text, *sorted(flag_values([*fixed, *identity]).items())])
 
     return TrainingStep(
         name=f"{run.arch}: train {updates} updates",
