@@ -46,12 +46,9 @@ def draw_charts(
     charts: Sequence[Chart],
     *,
     columns: int = 3,
-    size: tuple[float, float] | None = None,
+    size: tuple[float, float] | None = None,  # inches of a panel
 ) -> None:
-    """Draws a panel for each chart, at most `columns` in a row, each of `size` inches.
-
-    A series has the same look in all panels.
-    """
+    """Draws a panel for each chart, `columns` in a row; a series has the same look in all."""
     from matplotlib.ticker import MaxNLocator
 
     columns = max(1, min(columns, len(charts)))

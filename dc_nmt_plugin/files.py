@@ -39,10 +39,7 @@ def no_space(error: BaseException | str) -> str | None:
 
 @contextmanager
 def locked(path: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Holds a lock on a folder or a file, which is created if missing.
-
-    A file that is replaced needs the lock of its folder. `busy` is called before waiting.
-    """
+    """Holds a lock on a folder or a (new) file; calls `busy` before waiting for another process."""
     lock = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
     # child processes hold the lock too, in case this process is killed
     os.set_inheritable(lock, True)
@@ -182,9 +179,6 @@ def read_yaml(path: Path, kind: type[T]) -> T:
 
     Single values are read as the type says, from their text: 27.50 keeps its decimals as a
     ``Decimal``, and ``no`` stays a word as a ``str``. Choices are ``Literal["a", "b"]``.
-
-    Raises:
-        UserError: an unreadable file, or an invalid key or value
     """
     try:
         values = yaml.load(path.read_text("utf-8"), _TextLoader)

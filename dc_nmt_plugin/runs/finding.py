@@ -141,12 +141,10 @@ def text_file(folder: Path, path: str | os.PathLike[str]) -> TextFile:
 
 
 def located(origin: Path, record: Record, file: TextFile | str | None) -> str | None:
-    """Returns where a file of the record at `origin` is now; the first place for a missing file.
-
-    Another text by the name of that file is refused.
-    """
+    """Returns where a file of the record at `origin` is now; the first place for a missing file."""
     if file is None:
         return None
+    # by the digest, because another text may have that name now
     path, digest = (file, None) if isinstance(file, str) else (file.path, file.sha256)
     places = list(_places(origin, record, path))
     there = [place for place in places if place.exists()]

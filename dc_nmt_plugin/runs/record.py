@@ -164,10 +164,7 @@ def record_of(folder: Path) -> Record | None:
 
 
 def update_record(path: Path, change: Callable[[Record | None], Record]) -> Record:
-    """Replaces the record at `path` by what `change` makes of it (or of None), and returns that.
-
-    A reader sees the old record or the new one.
-    """
+    """Replaces the record at `path` by what `change` makes of it (or of None), and returns that."""
     folder = path.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):  # by one process at a time
