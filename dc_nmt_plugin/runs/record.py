@@ -167,7 +167,7 @@ def update_record(path: Path, change: Callable[[Record | None], Record]) -> Reco
     """Replaces the record at `path` by what `change` makes of it (or of None), and returns that."""
     folder = path.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):  # by one process at a time
+    with locked(folder):  # not the file, which is replaced
         record = change(read_record(path) if path.is_file() else None)
         write_json(path, asdict(record))
     return record
