@@ -229,7 +229,7 @@ def _converted(path: Path, values: Any, kind: type[T], strict: bool) -> T:
 
 def _choices(kind: Any, place: str) -> tuple[str, ...]:
     """Returns the valid values at a place such as ``parts[...].format`` of a dataclass."""
-    for name in re.findall(r"\w+|\[", place):
+    for name in re.findall(r"[a-z_]\w*|\[", place):  # without numbers of items
         if name == "[" and get_args(kind):  # the values of a dictionary, or the items of a list
             kind = get_args(kind)[-1 if get_origin(kind) is dict else 0]
         elif is_dataclass(kind):

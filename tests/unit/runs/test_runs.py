@@ -66,7 +66,7 @@ def broken(values, place, value):
         (["training", "updates"], True, "training.updates: Expected `int"),
         (["settings", "lr"], [1], r"settings\[...\]: Expected `"),
         (["decodings", 0, "scores", 1, "value"], "x", r"decodings\[0\].scores\[1\].value: Exp"),
-        (["decodings", 0, "kind"], "x", r"decodings\[0\].kind: Invalid enum value"),
+        (["decodings", 0, "kind"], "x", r"decodings\[0\].kind: 'x' is not one of generated, raw"),
         (["colour"], "red", "colour: 'colour' is not one of schema, name"),
     ],
 )
