@@ -39,7 +39,7 @@ class CrossAggregationSelfAttention(SelfAttention):
     Args:
         embed_dim: model width C
         num_heads: heads H; must divide C
-        routing: of the routing, "horizontal", "vertical" or "both"
+        routing: "horizontal", "vertical" or "both"
         init: "zero", or "self": horizontal routing starts at the logits (Eq. 15)
         iterations: at least 0; 0 is plain self-attention
         head_weights: what Λ sees of B: its "sum" over positions (the paper's Eq. 13) or "mean"

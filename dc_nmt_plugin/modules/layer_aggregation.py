@@ -23,7 +23,7 @@ class WeightedSum(nn.Module):
 
     Args:
         embed_dim: width C
-        num_inputs: number of tensors r^i
+        num_inputs: number b of tensors r^i
     """
 
     def __init__(self, *, embed_dim: int, num_inputs: int) -> None:
@@ -43,7 +43,7 @@ class AggregationUnit(nn.Module):
 
     Args:
         embed_dim: width C
-        num_inputs: number of tensors r^i
+        num_inputs: number b of tensors r^i
         ffn_dim: width of the FFN's hidden layer
         dropout: dropout of the FFN's output, as in every sublayer under a residual connection
     """

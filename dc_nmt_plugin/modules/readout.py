@@ -21,11 +21,9 @@ class Readout(nn.Module):
         super().__init__()
         self.state_proj = init_linear(nn.Linear(state_dim, embed_dim))
         self.word_proj = init_linear(nn.Linear(embed_dim, embed_dim, bias=False))
-        self.summary_proj = (
-            None
-            if summary_dim is None
-            else init_linear(nn.Linear(summary_dim, embed_dim, bias=False))
-        )
+        self.summary_proj = None
+        if summary_dim is not None:
+            self.summary_proj = init_linear(nn.Linear(summary_dim, embed_dim, bias=False))
 
     def forward(
         self,

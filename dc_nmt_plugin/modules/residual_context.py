@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from .core.additive_attention import causal_additive_attention
 from .core.attention import softmax
 from .core.dl4mt_init import init_linear, init_square_blocks_
+from .core.masks import later_keys
 from .core.recording import Recordable
 from .core.state import State, Stateful, append_step
 
@@ -97,13 +98,10 @@ class ContentResidual(ResidualContext):
 
     def forward(self, words: Tensor, states: Tensor, *, state: State | None = None) -> Tensor:
         """See :class:`ResidualContext`."""
-        length = words.size(1)
         scores = self.score(torch.tanh(self.word_proj(words))).squeeze(-1)  # Eq. (13), (B, T)
         if state is not None:
             scores, words = append_step(self.slot(state), scores=scores, words=words)
-        total = scores.size(1)
-        later = torch.ones(length, total, dtype=torch.bool, device=scores.device)
-        later = later.triu(total - length + 1)
+        later = later_keys(states.size(1), scores.size(1), scores.device)
         logits = scores[:, None].masked_fill(later, -math.inf)  # (B, T, S)
         weights = softmax(logits, words.dtype)  # Eq. (11)
         self.record(previous_words=weights)

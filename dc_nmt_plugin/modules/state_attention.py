@@ -124,13 +124,16 @@ class MemorySession:
         s̃_1 = s_0, which is not stored. The empty sum is added to it, so that every parameter has a
         gradient, as in :class:`StateSummary`.
         """
-        first = not self.states
-        states = last[:, None, :][:, :0] if first else torch.stack(self.states, dim=1)
-        keys = self.memory.key_proj(states) if first else torch.stack(self.keys, dim=1)
-        summary, weights = self.memory(word, last if first else self.slot["summary"], keys, states)
+        if self.states:
+            states, keys = torch.stack(self.states, dim=1), torch.stack(self.keys, dim=1)
+            summary, weights = self.memory(word, self.slot["summary"], keys, states)
+        else:
+            states = last[:, None][:, :0]  # (R, 0, d)
+            empty_sum, weights = self.memory(word, last, self.memory.key_proj(states), states)
+            summary = last + empty_sum
         if self.memory.wants("previous_words"):
             self.weights.append(F.pad(weights, (1, 0)))  # from state to word that it predicts
-        self.slot["summary"] = last + summary if first else summary
+        self.slot["summary"] = summary
         return self.slot["summary"]
 
     def write(self, state: Tensor) -> None:

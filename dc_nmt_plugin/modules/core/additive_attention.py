@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from .attention import softmax
+from .masks import later_keys
 
 BLOCK = 16
 """Queries scored at once: all of them would need T² vectors, half of them for the future."""
@@ -49,8 +50,7 @@ def causal_additive_attention(
         block = queries[:, start : start + BLOCK]
         seen = total - length + start + block.size(1)  # what the block's last query sees
         scores = additive_scores(block, keys[:, :seen], vector)  # (B, block, seen)
-        later = torch.ones(scores.shape[1:], dtype=torch.bool, device=scores.device)
-        later = later.triu(seen - block.size(1) + 1)
+        later = later_keys(block.size(1), seen, scores.device)
         weights = softmax(scores.masked_fill(later, -math.inf), values.dtype)
         outputs.append(weights @ values[:, :seen])  # (B, block, C)
         if need_weights:

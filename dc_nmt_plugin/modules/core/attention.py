@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from ..fast.dropout import dropout as drop
 from .flow import Flow
 from .initial_weights import input_projection, output_projection
+from .masks import later_keys
 from .recording import Recordable
 from .source import Source
 
@@ -59,8 +60,8 @@ def masked(logits: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
         causal: position t sees positions ≤ t
     """
     if causal:
-        future = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).triu(1)
-        logits = logits.masked_fill(future, -math.inf)
+        later = later_keys(logits.size(-2), logits.size(-1), logits.device)
+        logits = logits.masked_fill(later, -math.inf)
     return logits if mask is None else logits + mask
 
 

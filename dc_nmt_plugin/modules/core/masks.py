@@ -21,6 +21,11 @@ def added_to_logits(allowed: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros_like(hidden, dtype=dtype).masked_fill_(hidden, -math.inf)[..., :keys]
 
 
+def later_keys(queries: int, keys: int, device: torch.device) -> Tensor:
+    """Returns (T, S) bool, True where a key stands after the query; the last ones are aligned."""
+    return torch.ones(queries, keys, dtype=torch.bool, device=device).triu(keys - queries + 1)
+
+
 @dataclass(frozen=True)
 class SequenceMask:
     """Holds the mask of one batch of sequences, built once per forward pass for all layers.
@@ -57,7 +62,7 @@ class SequenceMask:
         if not causal:
             return SequenceMask(padding, False, ~padding[:, None, None, :])  # (B, 1, 1, T)
         length = padding.size(1)
-        seen = torch.ones(length, length, dtype=torch.bool, device=padding.device).tril()
+        seen = ~later_keys(length, length, padding.device)
         itself = torch.eye(length, dtype=torch.bool, device=padding.device)
         allowed = seen & (~padding[:, None, None, :] | itself)  # (B, 1, T, T)
         return SequenceMask(padding, True, allowed)

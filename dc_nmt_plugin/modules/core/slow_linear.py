@@ -45,9 +45,9 @@ class SlowLinear(nn.Linear):
         """Returns W (out_features, n block), in the layout of ``nn.Linear``."""
         return self.weight * self.scale
 
-    def forward(self, blocks: Tensor) -> Tensor:
-        """Maps (…, n block) → (…, out_features)."""
-        return F.linear(blocks, self.matrix, self.bias)
+    def forward(self, x: Tensor) -> Tensor:
+        """Maps the blocks side by side (…, n block) → (…, out_features)."""
+        return F.linear(x, self.matrix, self.bias)
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *arguments: Any

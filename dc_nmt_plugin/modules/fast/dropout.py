@@ -39,6 +39,7 @@ def add_dropped(x: Tensor, y: Tensor, p: float, training: bool) -> Tensor:
 
 def _keep(x: Tensor, dropped: int) -> Tensor:
     """Returns 1 for kept elements and 0 for dropped ones, with probability dropped / 2^16."""
+    # four 16-bit numbers in each 64-bit one, all of them equally likely
     words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64)
     numbers = words.random_(-(1 << 63), None).view(torch.int16)[: x.numel()]
     return torch.ge(numbers, dropped - _LEVELS // 2, out=torch.empty_like(x).view(-1)).view(x.shape)

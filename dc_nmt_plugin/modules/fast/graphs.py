@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 MULTIPLE = 8  # of sentences and lengths
-RETURNS = 2  # batches of a shape before it gets a graph; torch's libraries begin in them
+RETURNS = 2  # batches of a shape run as usual first; torch's libraries initialise in them
 FREE = 0.25  # of the GPU's memory; with less, further shapes run as usual
 
 Shape = tuple[torch.Size, ...]  # of source, decoder's input and target
@@ -94,7 +94,7 @@ class StepGraphs:
     def __init__(self, step: Callable[[PaddedBatch], Tensor], parameters: Sequence[Tensor]) -> None:
         self._step = step
         self._parameters = [each for each in parameters if each.requires_grad]
-        self._gradients = [torch.empty_like(each) for each in self._parameters]  # all graphs add to
+        self._gradients = [torch.empty_like(each) for each in self._parameters]  # of all graphs
         self._seen: Counter[Shape] = Counter()
         self._recorded: dict[Shape, _Graph] = {}
         self._stream = torch.cuda.Stream()
