@@ -12,7 +12,7 @@ from ..errors import UsageError, UserError
 from ..evaluation.logs import parse_statistics
 from ..figure import Chart, draw_charts
 from ..runs.record import CURVE
-from ..text.lines import read_log
+from ..text.lines import stream_lines
 from .options import CURVES
 from .report import Results, Table
 
@@ -63,7 +63,7 @@ def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
         path: ``curve.log``, or output of ``fairseq-train --log-format json``
     """
     points: dict[str, dict[int, float]] = {}
-    for line in read_log(path):
+    for line in stream_lines(path, errors="replace"):
         parsed = parse_statistics(line)
         if parsed is None or parsed[0] == "train":
             continue

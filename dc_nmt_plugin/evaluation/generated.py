@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import UserError
 from ..flags import flag_name, setting_name
 from ..runs.record import Flags
-from ..text.lines import read_lines, read_log, remove_bpe
+from ..text.lines import read_lines, remove_bpe, stream_lines
 
 # settings of fairseq-generate that force or randomise its output, and their defaults
 _FREE = {
@@ -83,7 +83,8 @@ def read_generated(
     best: dict[int, str] = {}
     targets: dict[int, str] = {}
     # a log of standard output has the numbered lines again
-    logged = [line for line in read_log(log) if not _NUMBERED.match(line)] if log else []
+    log_lines = stream_lines(log, errors="replace") if log else ()
+    logged = [line for line in log_lines if not _NUMBERED.match(line)]
     for line in [*read_lines(path, fix=True), *logged]:
         if match := _HYPOTHESIS.fullmatch(line):
             number = int(match[1])

@@ -8,28 +8,18 @@ from typing import Literal
 
 @dataclass(unsafe_hash=True)
 class TextSettings:
-    """Settings of a task's text preparation: ``text`` of its recipe.
+    """Settings of a task's text preparation, ``text`` of its recipe, with Moses' scripts."""
 
-    Attributes:
-        tokenizer: ``moses`` (tokenizer.perl; Chinese is segmented by jieba), ``split`` (at
-            punctuation and digits, so that it can be undone exactly) or ``none``
-        hyphens: split them into ``@-@`` (tokenizer.perl -a)
-        casing: ``keep``, ``lower`` (lowercase.perl) or ``truecase`` (truecase.perl, learnt on the
-            training text)
-        punctuation: normalise it and remove characters that do not print
-            (normalize-punctuation.perl, remove-non-printing-char.perl)
-        max_tokens, ratio: drop training pairs with a longer side, or with a greater ratio of
-            lengths (clean-corpus-n.perl); 0 for no limit
-        undo: tokeniser that ``dc-nmt score`` undoes in the output; "" for `tokenizer`
-    """
-
+    # tokenizer.perl (Chinese: jieba); split at punctuation and digits, which can be undone exactly
     tokenizer: Literal["moses", "split", "none"] = "moses"
-    hyphens: bool = False
+    hyphens: bool = False  # split into @-@ (tokenizer.perl -a)
+    # lowercase.perl; truecase.perl, learnt on the training text
     casing: Literal["keep", "lower", "truecase"] = "keep"
-    punctuation: bool = False
+    punctuation: bool = False  # normalize-punctuation.perl, remove-non-printing-char.perl
+    # training pairs with a longer side, or a greater ratio of lengths, are dropped; 0: no limit
     max_tokens: int = 0
     ratio: float = 0
-    undo: Literal["", "moses", "split", "none"] = ""
+    undo: Literal["", "moses", "split", "none"] = ""  # in the output; default: `tokenizer`
 
     @property
     def scored_as(self) -> str:

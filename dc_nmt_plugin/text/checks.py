@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 from unicodedata import is_normalized, normalize
@@ -128,28 +127,19 @@ class Scan:
 
 
 def scan_lines(name: object, lines: Iterable[str]) -> Scan:
-    """Scans the lines of a text, without their ends.
-
-    Raises:
-        UserError: most lines end in CR alone
-    """
-    rest = iter(lines)
-    head = list(islice(rest, HEAD))
+    """Scans the lines of a text, without their ends."""
+    head: list[str] = []
     texts: list[int] = []
     counts: dict[str, tuple[int, int, str]] = {}  # kind → lines, first line, example
-    returns = composed = 0
-    for number, line in enumerate(chain(head, rest), start=1):
+    composed = 0
+    for number, line in enumerate(lines, start=1):
+        if number <= HEAD:
+            head.append(line)
         texts.append(hash(bare(line)) if is_visible(line) else NOTHING)
         composed += is_composed(line)
-        returns += line.count("\r")
         for kind, example in _problems(line):
             before, first, first_example = counts.get(kind, (0, number, example))
             counts[kind] = (before + 1, first, first_example)
-    if returns > len(texts):
-        raise UserError(
-            f"{name}: its lines end in {returns:,} carriage returns without line feeds; "
-            rf"tr '\r' '\n' < {name} > NEW makes line feeds of them"
-        )
     sign = None if is_spaceless(None, head[:SAMPLED]) else tokenized_sign(head)
     if sign:
         counts["tokenized"] = sign
@@ -181,14 +171,10 @@ def _problems(line: str) -> Iterator[tuple[str, str]]:
 
 
 def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], list[Finding]]:
-    """Scans files of one text each, or pairs of them.
-
-    Returns:
-        the scans of each group's files, and all findings
+    """Returns the scans of each group's files, one file or a pair, and all findings.
 
     Raises:
-        UserError: a file cannot be read, is empty or not UTF-8, or has lines that end in CR
-            alone; or the files of a pair have different numbers of lines
+        UserError: a file cannot be read, or the files of a pair have different numbers of lines
     """
     scans = [[scan_lines(path, stream_lines(path)) for path in group] for group in groups]
     for first, *others in scans:
@@ -208,11 +194,7 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
 
 
 def shared_lines(sets: Sequence[Sequence[Scan]]) -> list[str]:
-    """Returns a sentence for each two sets that share more than one line in a hundred, by side.
-
-    Args:
-        sets: scans of training, validation and test text, in this order
-    """
+    """Returns a sentence for each two sets that share more than one line in a hundred, by side."""
     sentences = []
     for number, first in enumerate(sets):
         for other in sets[number + 1 :]:
@@ -234,12 +216,7 @@ def report(findings: Sequence[Finding]) -> str:
 def refuse(
     findings: Sequence[Finding], kinds: Collection[str] = (), allowed: Collection[str] = ()
 ) -> None:
-    """Refuses a text with problems.
-
-    Args:
-        findings: of all files
-        kinds: refused in addition to SPOILT
-        allowed: not refused
+    """Refuses the problems of SPOILT and `kinds` that are not `allowed`.
 
     Raises:
         UserError: the message has the first refused finding, and the number of others
@@ -261,16 +238,15 @@ _STOP = re.compile(r"[.,](?: |$)")
 def tokenized_sign(lines: Sequence[str]) -> tuple[int, int, str] | None:
     """Returns the evidence that lines are tokenised: their number, the first one, and its words.
 
-    None if they look like raw text. The evidence is Moses' marks (`` @-@ ``, ``&apos;``) in more
-    than one line in a hundred, or separate commas and full stops in at least half of the lines with
-    any.
+    None for raw text. The evidence is Moses' marks (`` @-@ ``, ``&apos;``) in more than one line in
+    a hundred, or separate commas and full stops in at least half of the lines with any.
     """
     marked = [n for n, line in enumerate(lines, start=1) if _MOSES_MARK.search(line)]
     if len(marked) * RARE > len(lines):
         mark = _MOSES_MARK.findall(lines[marked[0] - 1])[0].strip()
         return len(marked), marked[0], f"{mark!r} in line {marked[0]}"
     free = [number for number, line in enumerate(lines, start=1) if _FREE_STOP.search(line)]
-    stops = _with_stop(lines)
+    stops = sum(map(bool, map(_STOP.search, lines)))
     if free and 2 * len(free) >= stops:
         text = f"{len(free)} of {stops} lines with free-standing punctuation, as line {free[0]}"
         return len(free), free[0], text
@@ -279,11 +255,7 @@ def tokenized_sign(lines: Sequence[str]) -> tuple[int, int, str] | None:
 
 def looks_raw(lines: Sequence[str]) -> bool:
     """Returns True if most commas and full stops, in at least ten lines, touch a word."""
-    return _with_stop(lines) >= 10 and tokenized_sign(lines) is None
-
-
-def _with_stop(lines: Sequence[str]) -> int:
-    return sum(1 for line in lines if _STOP.search(line))
+    return sum(map(bool, map(_STOP.search, lines))) >= 10 and tokenized_sign(lines) is None
 
 
 # -- single lines ----------------------------------------------------------------------------

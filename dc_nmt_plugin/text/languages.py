@@ -25,9 +25,7 @@ SAMPLED = 1000  # lines that decide the script of a text
 
 
 def language(text: str) -> str:
-    """Returns the language of a code, without country or script, for tokenisers and metrics.
-
-    Returns the code of two letters (ISO 639-1) for languages that have one.
+    """Returns the language of a code without country or script, of two letters if there is one.
 
     >>> language("zh-CN"), language("ZH"), language("en_GB"), language("fra_Latn")
     ('zh', 'zh', 'en', 'fr')
@@ -56,12 +54,7 @@ def known_as(code: str) -> str:
 
 
 def is_spaceless(code: str | None, lines: Iterable[str] = ()) -> bool:
-    """Returns whether words are written without spaces between them.
-
-    Args:
-        code: of the language; an unknown code decides nothing
-        lines: of text in the language; the first thousand are checked
-    """
+    """Returns whether a language, or the beginning of a text in it, has no spaces between words."""
     if code in SPACELESS:
         return True
     # of each line its beginning: one very long line must not decide

@@ -20,8 +20,7 @@ GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
 # These characters end a line for str.splitlines, and so for some tools, but not for fairseq. On one
 # side of a corpus, they shift every later pair.
-STRAY = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-_STRAY = re.compile(f"[{STRAY}]")
+_STRAY = re.compile("[\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 
 
 @contextmanager
@@ -46,15 +45,17 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Any]:
         raise UserError(f"{path}: cannot be read: {reason}") from error
 
 
-def stream_lines(path: str | os.PathLike[str], *, fix: bool = False) -> Iterator[str]:
-    """Yields the lines of a UTF-8 file, plain or gzipped; see :func:`decoded`.
+def stream_lines(
+    path: str | os.PathLike[str], *, fix: bool = False, errors: str = "strict"
+) -> Iterator[str]:
+    """Yields the lines of a file, plain or packed; see :func:`decoded`.
 
     Raises:
         UserError: the file is missing, empty, damaged or not UTF-8
     """
     empty = True
     with opened(path) as stream:
-        for line in decoded(stream, path, fix=fix):
+        for line in decoded(stream, path, fix=fix, errors=errors):
             empty = False
             yield line
     if empty:
@@ -62,15 +63,11 @@ def stream_lines(path: str | os.PathLike[str], *, fix: bool = False) -> Iterator
 
 
 def read_lines(path: str | os.PathLike[str], *, fix: bool = False) -> list[str]:
-    """Returns the lines of a UTF-8 file.
-
-    Args:
-        path: the file, plain or gzipped
-        fix: replace characters that only some tools take for a line end by spaces
+    """Returns the lines of a UTF-8 file, as :func:`stream_lines`.
 
     Raises:
-        UserError: the file is missing, empty or not UTF-8, or without `fix`, a line has a character
-            that only some tools take for a line end
+        UserError: also where, without `fix`, a line has a character that only some tools take for a
+            line end
     """
     lines = list(stream_lines(path, fix=fix))
     lines[0] = lines[0].removeprefix("\ufeff")
@@ -84,23 +81,24 @@ def read_lines(path: str | os.PathLike[str], *, fix: bool = False) -> list[str]:
     return lines
 
 
-def decoded(lines: Iterable[bytes], name: object, *, fix: bool = True) -> Iterator[str]:
-    """Yields the lines of a stream without their ends.
+def decoded(
+    lines: Iterable[bytes], name: object, *, fix: bool = True, errors: str = "strict"
+) -> Iterator[str]:
+    """Yields the lines of a stream of that name without their ends.
 
     Only a line feed, or a carriage return and a line feed, ends a line.
 
     Args:
-        lines: of the stream, each with its line feed
-        name: of the stream
         fix: replace characters that only some tools take for a line end by spaces, and remove a
             byte order mark
+        errors: "replace" for the log of a program, which may print any bytes
 
     Raises:
         UserError: a line is not UTF-8
     """
     for number, raw in enumerate(lines, start=1):
         try:
-            text = raw.decode("utf-8-sig" if fix and number == 1 else "utf-8")
+            text = raw.decode("utf-8-sig" if fix and number == 1 else "utf-8", errors)
         except UnicodeDecodeError as error:
             byte = error.object[error.start]
             raise UserError(
@@ -109,17 +107,6 @@ def decoded(lines: Iterable[bytes], name: object, *, fix: bool = True) -> Iterat
             ) from error
         text = text.removesuffix("\n").removesuffix("\r")
         yield with_plain_ends(text) if fix else text
-
-
-def read_log(path: str | os.PathLike[str]) -> list[str]:
-    """Returns the lines of a program's log, plain or gzipped, with any bytes.
-
-    Raises:
-        UserError: the file cannot be read
-    """
-    with opened(path) as stream:
-        text = stream.read().decode("utf-8", "replace")
-    return [line.removesuffix("\r") for line in text.split("\n")]
 
 
 def with_plain_ends(line: str) -> str:
@@ -142,14 +129,11 @@ def character(text: str) -> str:
 
 
 def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> None:
-    """
-    Raises:
-        UserError: a tool has written another number of lines
-    """
-    counts = [_count(path) for path in (before, after)]
-    if counts[0] != counts[1]:
+    """Raises UserError if a tool has written another number of lines."""
+    lines, lines_after = _count(before), _count(after)
+    if lines != lines_after:
         raise UserError(
-            f"{before} has {counts[0]:,} lines and what was made of it, {after}, {counts[1]:,}: "
+            f"{before} has {lines:,} lines and what was made of it, {after}, {lines_after:,}: "
             "a sentence was lost or split"
         )
 

@@ -39,11 +39,8 @@ def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Ite
 
 
 def _obey() -> None:
-    """Ends a process of the pool immediately on a signal.
-
-    The inherited Python handler cannot run in a process that waits for a lock, so the pool would
-    wait forever. The parent handles an interrupt and ends the pool.
-    """
+    """Lets a process of the pool end at once; the parent handles an interrupt."""
+    # Python's own handler does not run in a process that waits for a lock: the pool would not end
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -41,13 +41,9 @@ def tokenize(lines: Sequence[str], tokenizer: str, lang: str) -> list[str]:
 def detokenize(
     lines: Sequence[str], tokenizer: str, lang: str, truecased: bool = False
 ) -> list[str]:
-    """Undoes a tokenisation, with ``&apos;`` and ``@-@``; "none" leaves the text unchanged.
+    """Undoes a tokenisation by one of TOKENIZERS, with ``&apos;`` and ``@-@``.
 
-    Args:
-        lines: tokenised, without BPE
-        tokenizer: one of TOKENIZERS
-        lang: two letters, for Moses
-        truecased: capitalise the beginnings of sentences first
+    Sentences of truecased text are capitalised first.
     """
     if truecased:
         from sacremoses import MosesDetruecaser
@@ -65,12 +61,7 @@ def detokenize(
 
 
 def moses_tokenizer(name: str, lang: str) -> Callable[[str], str]:
-    """Returns a function that tokenises one line: Moses, and jieba for Chinese.
-
-    Args:
-        name: one of MOSES
-        lang: two letters
-    """
+    """Returns a function that tokenises one line by one of MOSES, or Chinese by jieba."""
     lang = known_as(lang)
     if lang == "zh":
         from rjieba import cut
