@@ -16,6 +16,7 @@ PUBLISHED = {
     "transformer_ms_aux": "TransformerMultiLevelSupervisionCriterion",
     "gru_selfattn_residual": "SelfAttentiveResidualCriterion",
 }
+JOINT_LOSSES = {"joint_label_smoothed_cross_entropy", *PUBLISHED}  # --criterion
 
 
 def version_of(distribution: str) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..checkpoints.loading import load_checkpoint, task_settings
+from ..checkpoints.loading import load_checkpoint, saved_settings
 from ..checkpoints.names import CHECKPOINTS, of_run
 from ..errors import UsageError, UserError
 from ..runs.finding import chosen_names, distinguished, is_its_text, located
@@ -53,7 +53,7 @@ def find_runs(
     trained_runs = []
     for label, path, checkpoint in zip(labels(runs, names), runs, checkpoints, strict=True):
         folder = path if path.is_dir() else _run_of(checkpoint)
-        task = task_settings(load_checkpoint(str(checkpoint), mmap=True))
+        task = saved_settings(load_checkpoint(str(checkpoint), mmap=True), "task")
         record = record_of(folder)
         if record and not (task.get("source_lang") and task.get("target_lang")):
             # fairseq reads them from names of files, which a packed run has not

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..errors import UserError
 from .dictionaries import saved_dictionaries
-from .loading import check_finite, load_checkpoint, saved_architecture
+from .loading import architecture_of, check_finite, load_checkpoint, saved_settings
 from .names import EPOCH, UPDATE, numbered
 from .plain import share_equal
 
@@ -41,7 +41,7 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
         state = load_checkpoint(str(path))
         check_finite(str(path), state["model"])
         layout: dict[str, Any] = {name: each.shape for name, each in state["model"].items()}
-        layout["--arch"] = saved_architecture(state)
+        layout["--arch"] = architecture_of(saved_settings(state, "model"))
         first = first or layout
         for name in first.keys() | layout.keys():
             if first.get(name) != layout.get(name):
@@ -72,12 +72,9 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
 def find_checkpoints(
     folder: Path, *, last: int | None = None, kind: str | None = None
 ) -> list[Path]:
-    """Chooses checkpoints of a save folder: the last ones.
+    """Returns the last checkpoints of a save folder, of epochs or updates.
 
-    Args:
-        folder: fairseq's ``--save-dir``
-        last: number of checkpoints
-        kind: epoch or update; None if the folder has one kind
+    `kind` may be None for a folder with one kind.
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder of checkpoints")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UserError
-from .loading import setting, task_settings
+from .loading import saved_settings, setting
 
 # in a checkpoint's extra_state; fairseq's loader ignores keys that it does not know
 KEY = "dictionaries"
@@ -31,21 +31,15 @@ def saved_dictionaries(state: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check_text(path: str, state: Mapping[str, Any], task: Any, *, direction: bool = True) -> None:
-    """Refuses a checkpoint whose dictionaries or direction are not those of the task.
+    """Refuses a checkpoint at `path` whose dictionaries or direction are not those of a task.
 
     Of a checkpoint without digests (stock fairseq's), only the direction is compared; torch refuses
     a dictionary of another size.
-
-    Args:
-        path: of the checkpoint
-        state: its content
-        task: fairseq's, which turns text into numbers
-        direction: also compare the languages
-
-    Raises:
-        UserError: naming the data, the side and the checkpoint
     """
-    here, there = _languages_in(task), _languages_of_training(state)
+    here, there = _languages_in(task), (state.get("extra_state") or {}).get(LANGUAGES)
+    if not there:
+        config = saved_settings(state, "task")
+        there = [config.get("source_lang"), config.get("target_lang")]
     if direction and None not in there and there[0] != there[1] and here == there[::-1]:
         raise UserError(
             f"{path}: was trained from {there[0]} to {there[1]}, and --source-lang {here[0]} "
@@ -67,9 +61,6 @@ def check_further_folders(task: Any) -> None:
     """Refuses DATA:OTHER where OTHER has another dictionary.
 
     fairseq reads the text of all folders with the dictionaries of the first folder.
-
-    Raises:
-        UserError: naming the dictionary
     """
     first, *others = _folders_of(task)
     languages = _languages_in(task)
@@ -77,7 +68,10 @@ def check_further_folders(task: Any) -> None:
     for folder in others:
         for name in names:
             path = os.path.join(folder, name)
-            if os.path.isfile(path) and _words(path) != _words(os.path.join(first, name)):
+            if not os.path.isfile(path):
+                continue
+            used = task.load_dictionary(os.path.join(first, name))
+            if task.load_dictionary(path).symbols != used.symbols:
                 raise UserError(
                     f"{path}: has other words, or another order, than {first}. fairseq reads all "
                     "folders of DATA with the first dictionary; prepare this one with --srcdict "
@@ -99,21 +93,6 @@ def _languages_in(task: Any) -> list[str | None]:
     return [setting(config, "source_lang"), setting(config, "target_lang")]
 
 
-def _languages_of_training(state: Mapping[str, Any]) -> list[str | None]:
-    """Returns source and target language of a checkpoint; None if unknown."""
-    from fairseq.data.data_utils import infer_language_pair
-
-    recorded = (state.get("extra_state") or {}).get(LANGUAGES)
-    if recorded:
-        return list(recorded)
-    config = task_settings(state)
-    folder = str(config.get("data") or "").split(os.pathsep)[0]
-    languages = [config.get("source_lang"), config.get("target_lang")]
-    if None in languages and os.path.isdir(folder):
-        languages = list(infer_language_pair(folder))
-    return languages
-
-
 def _digests(task: Any) -> dict[str, str]:
     """Returns side → digest of the dictionary of fairseq's `task`; language models have one."""
     digests = {}
@@ -124,8 +103,3 @@ def _digests(task: Any) -> dict[str, str]:
                 words = "\n".join(dictionary.symbols).encode("utf-8", "surrogateescape")
                 digests[side] = hashlib.sha256(words).hexdigest()[:16]
     return digests
-
-
-def _words(path: str) -> list[str]:
-    with open(path, encoding="utf-8", newline="\n") as lines:
-        return [line.rstrip().rpartition(" ")[0] for line in lines]

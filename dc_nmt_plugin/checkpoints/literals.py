@@ -16,21 +16,15 @@ LONGEST = 10_000  # characters of a string, and elements of its value
 
 
 def plain_value(text: Any, *_: Any) -> Any:
-    """Evaluates a literal of Python, and sums and multiples of lists.
-
-    The result equals ``eval(text)``; nothing else is evaluated.
+    """Returns ``eval(text)`` for a literal of Python, and for sums and multiples of lists.
 
     >>> plain_value("[(512, 3)] * 2 + [(1024, 1)]")
     [(512, 3), (512, 3), (1024, 1)]
 
-    Args:
-        text: the argument of ``eval``; scopes are ignored
-
     Raises:
-        TypeError: `text` is not a string, as for ``eval``
-        UserError: `text` is not a plain value
+        UserError: `text` is anything else
     """
-    if not isinstance(text, str):
+    if not isinstance(text, str):  # fairseq expects this of eval
         raise TypeError("eval() arg 1 must be a string")
     try:
         if len(text) > LONGEST:

@@ -92,15 +92,7 @@ def unreadable(path: str, error: Exception) -> UserError:
 
 
 def check_finite(name: str, model: Mapping[str, Any]) -> None:
-    """Refuses parameters that are not finite, because results would not be finite either.
-
-    Args:
-        name: of the checkpoint's file
-        model: parameters by name
-
-    Raises:
-        UserError: naming one
-    """
+    """Refuses parameters that are not finite; `name` is that of the checkpoint's file."""
     for key, tensor in model.items():
         marker = key.endswith(POSITION_MARKER)  # uninitialised memory
         if not marker and tensor.is_floating_point() and not torch.isfinite(tensor).all():
@@ -123,23 +115,19 @@ def architecture_of(model: Any) -> str | None:
     return setting(model, "_name") or setting(model, "arch")
 
 
-def saved_architecture(state: Mapping[str, Any]) -> str | None:
-    """Returns the ``--arch`` of a checkpoint's content; None if unknown."""
+def saved_settings(state: Mapping[str, Any], part: str) -> dict[str, Any]:
+    """Returns the settings of the "model" or the "task" in a checkpoint's content, with ``_name``.
+
+    Before version 0.10, fairseq had one namespace for all parts.
+    """
     if state.get("cfg"):
-        return architecture_of(setting(state["cfg"], "model"))
-    return setting(state.get("args"), "arch")
+        settings = state["cfg"].get(part) or {}
+        return dict(settings) if isinstance(settings, Mapping) else dict(vars(settings))
+    args = vars(state["args"]) if state.get("args") else {}
+    return {**args, "_name": args.get("arch" if part == "model" else part)}
 
 
 def updates_of(path: str) -> int | None:
     """Returns the updates after which a checkpoint was saved; of a mean, the last one's."""
     history = load_checkpoint(path, mmap=True).get("optimizer_history") or [{}]
     return history[-1].get("num_updates")
-
-
-def task_settings(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns fairseq's settings of the task in a checkpoint's content; the name is ``_name``."""
-    if state.get("cfg") is not None:
-        task = state["cfg"].get("task") or {}
-        return dict(task) if hasattr(task, "keys") else dict(vars(task))
-    args = vars(state["args"]) if state.get("args") is not None else {}
-    return {**args, "_name": args.get("task")}

@@ -59,25 +59,22 @@ def portable(state: Mapping[str, Any], name: str, data: str) -> dict[str, Any]:
         data: the folder of its text, for the settings
 
     Raises:
-        UserError: a parameter is too large for half precision, or the checkpoint is of a fairseq
-            before 0.10
+        UserError: a parameter is too large for half precision
     """
     from fairseq.dataclass.configs import FairseqConfig
 
-    if not state.get("cfg"):
-        raise UserError(f"{name}: was written by a fairseq before 0.10, and cannot be kept.")
     model = {}
     for key, tensor in state["model"].items():
         model[key] = tensor.half() if tensor.is_floating_point() else tensor
         if tensor.is_floating_point() and not torch.isfinite(model[key]).all():
             raise UserError(f"{name}: its parameter {key} is too large for half precision.")
-    # fairseq's groups that say where and how a training ran, not what the model is
-    groups = plain(OmegaConf.structured(FairseqConfig))
-    groups = {name: group for name, group in groups.items() if isinstance(group, dict)}
-    cfg = {**state["cfg"], **{name: groups[name] for name in groups if name in state["cfg"]}}
+    cfg = dict(state["cfg"])
     flags = plain(cfg["model"])  # with every flag of the training, those of other groups included
-    for group in groups.values():
-        flags.update({name: group[name] for name in group if name in flags and name != "seed"})
+    # fairseq's groups say where and how a training ran, not what the model is
+    for group, defaults in plain(OmegaConf.structured(FairseqConfig)).items():
+        if isinstance(defaults, dict):
+            cfg[group] = defaults
+            flags.update({key: defaults[key] for key in defaults.keys() & flags if key != "seed"})
     if "data" in flags:
         flags["data"] = data
     cfg["model"] = argparse.Namespace(**flags)

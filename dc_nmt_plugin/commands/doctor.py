@@ -77,12 +77,12 @@ def _plugin() -> str:
 
 
 def _print_changes() -> None:
-    from ..compat import states
+    from ..compat import apply
     from ..compat.change import is_left_out
 
     columns = max(60, shutil.get_terminal_size((100, 24)).columns)
     print(f"\n{textwrap.fill(CHANGES, columns)}")
-    for change, state in states():
+    for change, state in apply(all_of_them=True, load=True):
         mark = "*" if change.loading else " "
         left_out = f"LEFT OUT ({state}): " if is_left_out(state) else ""
         about = f"{mark} {change.name}: {left_out}{change.reason} (since {change.since})"

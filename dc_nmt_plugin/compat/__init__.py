@@ -23,27 +23,23 @@ from . import (
 )
 from .change import CHANGES, Change, apply_change
 
-__all__ = ["apply", "batches", "continuing", "decoding", "dictionaries", "in_a_program", "loading",
-           "mixed_precision", "programs", "saving", "speed", "states", "versions"]  # fmt: skip
+__all__ = ["apply", "batches", "continuing", "decoding", "dictionaries", "loading",
+           "mixed_precision", "programs", "saving", "speed", "versions"]  # fmt: skip
 
 
-def apply(*, all_of_them: bool | None = None) -> list[tuple[Change, str]]:
+def apply(*, all_of_them: bool | None = None, load: bool = False) -> list[tuple[Change, str]]:
     """Applies the changes that this process needs, and returns the outcome of each.
 
     Args:
         all_of_them: apply all, as in fairseq's programs; default: True only in such a program
+        load: also import all of fairseq's programs, and change them
     """
-    everything = in_a_program() if all_of_them is None else all_of_them
+    everything = _in_a_program() if all_of_them is None else all_of_them
     wanted = [entry for entry in CHANGES if everything or entry.loading]
-    return [(entry, apply_change(entry)) for entry in wanted]
+    return [(entry, apply_change(entry, load=load)) for entry in wanted]
 
 
-def states() -> list[tuple[Change, str]]:
-    """Loads all of fairseq's programs, applies every change, and returns the outcomes."""
-    return [(entry, apply_change(entry, load=True)) for entry in CHANGES]
-
-
-def in_a_program() -> bool:
+def _in_a_program() -> bool:
     """Returns whether this process is a program of fairseq, ``dc-nmt``, or a worker of one."""
     main = sys.modules.get("__main__")
     path = (getattr(main, "__file__", None) or "").replace("\\", "/")

@@ -7,12 +7,9 @@ import contextlib
 import queue
 import time
 import weakref
-from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from .change import replace
+from .change import Function, replace
 
 
 @replace(
@@ -23,16 +20,13 @@ from .change import replace
     test="tests/system/test_sentences.py",
     loading=True,
 )
-def keep_every_sentence(stock: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
+def keep_every_sentence(stock: Function) -> Function:
     def batch_by_size(indices: Any, *args: Any, **kwargs: Any) -> list[Any]:
-        if not isinstance(indices, np.ndarray):
-            indices = np.fromiter(indices, dtype=np.int64, count=-1)
         if len(indices) == 0:
             return []
         batches = list(stock(indices, *args, **kwargs))
-        fixed_shapes = kwargs.get("fixed_shapes", args[5] if len(args) > 5 else None)
         batched = sum(len(batch) for batch in batches)
-        if fixed_shapes is None and batched < len(indices):
+        if batched < len(indices):
             batches.append(indices[batched:])
         return batches
 
@@ -46,10 +40,9 @@ _readers: weakref.WeakSet[Any] = weakref.WeakSet()  # threads that read batches 
     {"fairseq.data.iterators:BufferedIterator._create_consumer": "c0861cb6d94c"},
     reason="a program that ends while a thread of its own still reads batches is aborted: "
     '"terminate called without an active exception", status 134, after --max-update for example',
-    since="fairseq 0.12.2",
     test="tests/system/test_reading.py",
 )
-def end_readers_with_their_program(stock: Callable[..., None]) -> Callable[..., None]:
+def end_readers_with_their_program(stock: Function) -> Function:
     def _create_consumer(self: Any) -> None:
         stock(self)
         _readers.add(self._consumer)

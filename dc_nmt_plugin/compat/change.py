@@ -18,8 +18,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+Function = Callable[..., Any]  # of fairseq, or its replacement
+
 APPLIED, NOT_LOADED = "applied", "not loaded by this program"
-_MARK = "_dc_nmt_plugin_"  # with the entry's name an attribute of each replacement
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Change:
     since: str
     test: str
     loading: bool
-    make: Callable[..., Any]
+    make: Function
 
 
 CHANGES: list[Change] = []  # in the order of application
@@ -53,22 +54,27 @@ _states: dict[str, str] = {}
 
 
 def replace(
-    targets: Mapping[str, str], *, reason: str, since: str, test: str, loading: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    targets: Mapping[str, str],
+    *,
+    reason: str,
+    test: str,
+    since: str = "fairseq 0.12.2",
+    loading: bool = False,
+) -> Callable[[Function], Function]:
     """Declares that the decorated function makes replacements for functions.
 
     It gets the stock function of each target, and returns a replacement, or a tuple of them in the
     order of `targets`. The entry has its name. See :class:`Change` for the arguments.
     """
 
-    def declare(make: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(make: Function) -> Function:
         CHANGES.append(Change(make.__name__, targets, reason, since, test, loading, make))
         return make
 
     return declare
 
 
-def change(target: str, **details: Any) -> Callable[[Callable[[], None]], Callable[..., Any]]:
+def change(target: str, **details: Any) -> Callable[[Function], Function]:
     """Declares that the decorated function changes a setting; see :class:`Change`."""
     return replace({target: ""}, **details)
 
@@ -108,8 +114,6 @@ def _apply(entry: Change, *, load: bool) -> str:
         if stock is None:
             return f"{target} is not there"
         function = getattr(stock, "__func__", stock)  # of a static method
-        if hasattr(function, _MARK + entry.name):
-            return APPLIED  # by this package under another name
         actual = digest(function)
         if actual != expected:
             return f"{target} is not what the change was written for (its source is {actual})"
@@ -120,7 +124,6 @@ def _apply(entry: Change, *, load: bool) -> str:
         replacements = (replacements,)
     for (owner, attribute, kind), stock, new in zip(places, functions, replacements, strict=True):
         functools.update_wrapper(new, stock)
-        setattr(new, _MARK + entry.name, True)
         setattr(owner, attribute, staticmethod(new) if kind is staticmethod else new)
     return APPLIED
 

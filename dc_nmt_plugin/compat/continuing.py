@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import fcntl
 import logging
-import math
 import os
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,7 +17,7 @@ from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRS
 
 from ..checkpoints.loading import LAST
 from ..errors import ConfigError, UserError
-from .change import program_module, replace
+from .change import Function, program_module, replace
 from .programs import contradictions
 
 logger = logging.getLogger(__name__)
@@ -34,40 +32,28 @@ def _patience_count() -> dict[str, Any]:
     return vars(program_module("fairseq_cli.train", load=True).should_stop_early)
 
 
-def _last_checkpoint(folder: str, suffix: str) -> Path:
-    return Path(folder, LAST.replace(".pt", f"{suffix}.pt"))
-
-
-def is_of_this_run(cfg: Any, trainer: Any) -> bool:
-    """Returns True for a run that continues, and False for one that starts from a checkpoint."""
-    if cfg.restore_file != LAST:
-        folder = os.path.dirname(cfg.restore_file)
-        return os.path.realpath(folder) == os.path.realpath(cfg.save_dir)
-    if cfg.finetune_from_model is None:
-        return True
-    return _last_checkpoint(cfg.save_dir, trainer.checkpoint_suffix).is_file()
+def is_in(path: str, folder: str) -> bool:
+    """Returns True for the checkpoint of a run that continues in the folder where it began."""
+    return os.path.realpath(os.path.dirname(path)) == os.path.realpath(folder)
 
 
 @replace(
     {
         "fairseq.trainer:Trainer.save_checkpoint": "49a930e8722b",
+        "fairseq.trainer:Trainer.load_checkpoint": "c6d46e918710",
         "fairseq.optim.lr_scheduler.reduce_lr_on_plateau:"
         "ReduceLROnPlateauLRSchedule.state_dict": "4d6e0955119c",
         "fairseq.optim.lr_scheduler.reduce_lr_on_plateau:"
         "ReduceLROnPlateauLRSchedule.load_state_dict": "46d72960564a",
-        "fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2",
     },
     reason="a run that is stopped and continued starts to count --patience and --lr-patience anew, "
-    "the latter without its last validation, and lowers the learning rate too late",
-    since="fairseq 0.12.2",
+    "the latter without its last validation, and lowers the learning rate too late; after "
+    "--restore-file, the best value of another run counts, and checkpoint_best.pt is not saved",
     test="tests/system/test_continuing.py",
 )
-def keep_the_patience(
-    save: Callable[..., Any],
-    save_schedule: Callable[..., Any],
-    restore_schedule: Callable[..., Any],
-    load: Callable[..., Any],
-) -> tuple[Callable[..., Any], ...]:
+def continue_the_counts(
+    save: Function, load: Function, save_schedule: Function, restore_schedule: Function
+) -> tuple[Function, ...]:
     def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
         count = _patience_count()
         if "best" in count:  # a validation was counted
@@ -82,23 +68,38 @@ def keep_the_patience(
         restore_schedule(self, state)
         self.lr_scheduler.num_bad_epochs = state.get(BAD_EPOCHS, 0)
 
-    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
-        continues = is_of_this_run(cfg, trainer)
-        extra_state, epochs = load(cfg, trainer, **kwargs)
-        if not extra_state or cfg.reset_optimizer:
-            return extra_state, epochs
-        if continues and not cfg.reset_meters:
-            _patience_count().update(extra_state.get(PATIENCE) or {})
+    def load_checkpoint(
+        self: Any,
+        filename: str,
+        reset_optimizer: bool = False,
+        reset_lr_scheduler: bool = False,
+        optimizer_overrides: Any = None,
+        reset_meters: bool = False,
+    ) -> Any:
+        resets = (reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters)
+        state = load(self, filename, *resets)
+        if not state or reset_optimizer:
+            return state
+        cfg = self.cfg.checkpoint
+        if not reset_meters and is_in(filename, cfg.save_dir):
+            _patience_count().update(state.get(PATIENCE) or {})
+        elif not reset_meters and "best" in state:
+            logger.info(
+                f"{cfg.save_dir} is not the folder of {filename}: the best "
+                f"{cfg.best_checkpoint_metric} so far ({state['best']:.3f}) does not count here; "
+                "the next validation is the best"
+            )
+            del state["best"]  # fairseq would take it over
         # a schedule that was reset is at its first update, or has not counted these epochs
-        was_reset = cfg.reset_lr_scheduler or cfg.reset_dataloader or not trainer.get_num_updates()
-        if isinstance(trainer.lr_scheduler, ReduceLROnPlateauLRSchedule) and not was_reset:
-            iterator, loss = extra_state["train_iterator"], extra_state.get("val_loss")
+        was_reset = reset_lr_scheduler or cfg.reset_dataloader or not self.get_num_updates()
+        if isinstance(self.lr_scheduler, ReduceLROnPlateauLRSchedule) and not was_reset:
+            epochs, loss = state["train_iterator"], state.get("val_loss")
             # an epoch's checkpoint is saved before the schedule sees its validation
-            if iterator["iterations_in_epoch"] == 0 and loss is not None:
-                trainer.lr_step(iterator["epoch"] - 1, loss)
-        return extra_state, epochs
+            if epochs["iterations_in_epoch"] == 0 and loss is not None:
+                self.lr_step(epochs["epoch"] - 1, loss)
+        return state
 
-    return save_checkpoint, state_dict, load_state_dict, load_checkpoint
+    return save_checkpoint, load_checkpoint, state_dict, load_state_dict
 
 
 @replace(
@@ -106,10 +107,9 @@ def keep_the_patience(
     reason="two training runs in one folder mix their checkpoints; without checkpoint_last.pt (the "
     "disk was full) a run starts anew and replaces the other checkpoints; flags that contradict "
     "each other, such as --maximize-best-checkpoint-metric of a loss, are taken",
-    since="fairseq 0.12.2",
     test="tests/system/test_second_round.py",
 )
-def begin_safely(load: Callable[..., Any]) -> Callable[..., Any]:
+def begin_safely(load: Function) -> Function:
     def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
         problems = contradictions(trainer.cfg)
         if problems:
@@ -130,10 +130,7 @@ def lock_folder(folder: str, suffix: str = "") -> None:
     Raises:
         UserError: another process trains in it
     """
-    try:
-        lock = open(os.path.join(folder, f".lock{suffix}"), "a")  # noqa: SIM115  kept open
-    except OSError:
-        return  # no checkpoint can be saved there either, and saving says why
+    lock = open(os.path.join(folder, f".lock{suffix}"), "a")  # noqa: SIM115  kept open
     try:
         # not flock, which workers that outlive a killed run would hold
         fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -154,7 +151,7 @@ def _restore_last(folder: str, suffix: str) -> None:
     fairseq saves the last one after the others: a disk that was full then leaves a folder in which
     it would start anew, and replace them.
     """
-    last = _last_checkpoint(folder, suffix)
+    last = Path(folder, LAST.replace(".pt", f"{suffix}.pt"))
     if last.exists():
         return
     # checkpoint3, checkpoint_3_400, checkpoint_best, checkpoint.best_loss_2.10
@@ -178,9 +175,7 @@ def _restore_last(folder: str, suffix: str) -> None:
     since="fairseq 0.12.2; fairseq-fixed 0.12.3.1 for the workers",
     test="tests/system/test_continuing.py",
 )
-def compose_as_at_the_start(
-    stock: Callable[..., Any], reuse: Callable[..., bool]
-) -> tuple[Callable[..., Any], ...]:
+def compose_as_at_the_start(stock: Function, _: Function) -> tuple[Function, ...]:
     def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
         uncached = kwargs.get("disable_iterator_cache") or kwargs.get("update_epoch_batch_itr")
         if "epoch" in kwargs and not uncached and self.can_reuse_epoch_itr(dataset):
@@ -205,10 +200,9 @@ def compose_as_at_the_start(
 @replace(
     {"fairseq_cli.train:train": "b144baec8b98"},
     reason="a finished run makes one more update each time it is started again",
-    since="fairseq 0.12.2",
     test="tests/system/test_continuing.py",
 )
-def end_at_the_end(stock: Callable[..., Any]) -> Callable[..., Any]:
+def end_at_the_end(stock: Function) -> Function:
     def train(cfg: Any, trainer: Any, task: Any, epochs: Any) -> Any:
         reason = _why_ended(cfg, trainer)
         if reason is None:
@@ -222,8 +216,8 @@ def end_at_the_end(stock: Callable[..., Any]) -> Callable[..., Any]:
 def _why_ended(cfg: Any, trainer: Any) -> str | None:
     """Returns the reason why the run has ended already; None when updates are left."""
     updates = trainer.get_num_updates()
-    most = cfg.optimization.max_update or math.inf
-    if updates >= most:
+    most = cfg.optimization.max_update
+    if 0 < most <= updates:
         return f"{updates} are made (--max-update {most})"
     hours = cfg.optimization.stop_time_hours
     if updates and 0 < hours < trainer.cumulative_training_time() / 3600:

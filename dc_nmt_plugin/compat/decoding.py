@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from ..files import check_space, no_space
-from .change import replace
+from .change import Function, replace
 
 
 @replace(
     {"fairseq.search:DiverseBeamSearch.step": "7c2dffb4380f"},
     reason="--diverse-beam-groups takes a number of a sentence for its place in the batch: "
     "IndexError, or the penalty of another sentence",
-    since="fairseq 0.12.2",
     test="tests/system/test_decoding.py",
     loading=True,
 )
-def places_in_the_batch(stock: Callable[..., Any]) -> Callable[..., Any]:
+def places_in_the_batch(stock: Function) -> Function:
     def step(
         self: Any, step: int, lprobs: Any, scores: Any, prefix: Any = None, numbers: Any = None
     ) -> Any:
@@ -37,18 +36,16 @@ def places_in_the_batch(stock: Callable[..., Any]) -> Callable[..., Any]:
 @replace(
     {"fairseq_cli.generate:main": "ddff57f29d4f"},
     reason="without room for all of it, a file of --results-path is left that looks whole",
-    since="fairseq 0.12.2",
     test="tests/system/test_chaos.py",
 )
-def leave_no_half_translation(stock: Callable[..., Any]) -> Callable[..., Any]:
+def leave_no_half_translation(stock: Function) -> Function:
     def main(args: Any) -> Any:
         try:
             return stock(args)
         except OSError as error:
             folder = getattr(args, "results_path", None)
             if folder and no_space(error):
-                with contextlib.suppress(OSError):
-                    os.remove(os.path.join(folder, f"generate-{args.gen_subset}.txt"))
+                Path(folder, f"generate-{args.gen_subset}.txt").unlink(missing_ok=True)
                 check_space(folder, error)
             raise
 
@@ -62,12 +59,9 @@ def leave_no_half_translation(stock: Callable[..., Any]) -> Callable[..., Any]:
     },
     reason="fairseq-generate --skip-invalid-size-inputs-valid-test scores a subset without its "
     "long sentences as if it were the subset",
-    since="fairseq 0.12.2",
     test="tests/system/test_decoding.py",
 )
-def no_score_of_a_part(
-    select: Callable[..., Any], build: Callable[..., Any]
-) -> tuple[Callable[..., Any], ...]:
+def no_score_of_a_part(select: Function, build: Function) -> tuple[Function, ...]:
     left_out = 0  # sentences of the subset that was filtered last
 
     def filter_indices_by_size(self: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
@@ -88,10 +82,9 @@ def no_score_of_a_part(
 @replace(
     {"fairseq_cli.interactive:buffered_read": "f8589558dc51"},
     reason="the reader ends a line at a carriage return too: one line gets two answers",
-    since="fairseq 0.12.2",
     test="tests/system/test_decoding.py",
 )
-def read_lines(stock: Callable[..., Any]) -> Callable[..., Iterator[list[str]]]:
+def read_lines(stock: Function) -> Function:
     def buffered_read(path: str, size: int) -> Iterator[list[str]]:
         buffer: list[str] = []
         with contextlib.ExitStack() as stack:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..checkpoints.dictionaries import check_further_folders, check_text, record_of_text
-from ..checkpoints.loading import LAST, architecture_of, load_checkpoint, saved_architecture
+from ..checkpoints.loading import architecture_of, load_checkpoint, saved_settings
 from ..errors import UserError
-from .change import replace
+from .change import Function, replace
+from .continuing import is_in
 
 # called with the trainer of a run that begins or continues
 when_training_begins: list[Callable[[Any], None]] = []
@@ -18,11 +19,10 @@ when_training_begins: list[Callable[[Any], None]] = []
 @replace(
     {"fairseq.checkpoint_utils:load_model_ensemble_and_task": "8eb71b6f0a91"},
     reason="with other dictionaries of the same size, translations are wrong words",
-    since="fairseq 0.12.2",
     test="tests/system/test_dictionaries.py",
     loading=True,
 )
-def same_dictionaries(stock: Callable[..., Any]) -> Callable[..., Any]:
+def same_dictionaries(stock: Function) -> Function:
     def load_model_ensemble_and_task(
         filenames: list[str],
         arg_overrides: dict[str, Any] | None = None,
@@ -33,17 +33,20 @@ def same_dictionaries(stock: Callable[..., Any]) -> Callable[..., Any]:
         # the embeddings are in the checkpoint, and their files may be gone
         overrides = {"encoder_embed_path": None, "decoder_embed_path": None}
         overrides.update(arg_overrides or {})
-        paths = [path for path in filenames if os.path.isfile(path)]
         if task is not None:  # parameters of another size would fail with torch's words
-            for path in paths:
-                check_text(path, load_checkpoint(path, mmap=True), task)
+            _check_all(filenames, task)
         models, cfg, its_task = stock(filenames, overrides, task, *args, **kwargs)
         if task is None:
-            for path in paths:
-                check_text(path, load_checkpoint(path, mmap=True), its_task)
+            _check_all(filenames, its_task)
         return models, cfg, its_task
 
     return load_model_ensemble_and_task
+
+
+def _check_all(paths: list[str], task: Any) -> None:
+    for path in paths:
+        if os.path.isfile(path):
+            check_text(path, load_checkpoint(path, mmap=True), task)
 
 
 @replace(
@@ -53,12 +56,9 @@ def same_dictionaries(stock: Callable[..., Any]) -> Callable[..., Any]:
     },
     reason="a checkpoint does not say which dictionaries it was trained with; a run goes on with "
     "others of the same size, or as another architecture with parameters of the same shapes",
-    since="fairseq 0.12.2",
     test="tests/system/test_dictionaries.py",
 )
-def same_dictionaries_in_training(
-    save: Callable[..., Any], load: Callable[..., Any]
-) -> tuple[Callable[..., Any], ...]:
+def same_dictionaries_in_training(save: Function, load: Function) -> tuple[Function, ...]:
     def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
         return save(self, filename, {**extra_state, **record_of_text(self.task)})
 
@@ -78,28 +78,16 @@ def _check_checkpoint(trainer: Any, path: str) -> None:
     """Refuses a checkpoint of other text, or of another architecture if a run continues from it.
 
     Parameters of another architecture may have the same names and shapes.
-
-    Raises:
-        UserError: naming the data, or both architectures
     """
     state = load_checkpoint(path, mmap=True)
-    # --finetune-from-model and --restore-file may start from another one
-    own = _is_own(trainer, path)
-    here, there = architecture_of(trainer.cfg.model), saved_architecture(state)
-    if own and None not in (here, there) and here != there:
+    save_dir = trainer.cfg.checkpoint.save_dir
+    # --finetune-from-model and --restore-file may start from another architecture and direction
+    continues = is_in(path, save_dir)
+    here = architecture_of(trainer.cfg.model)
+    there = architecture_of(saved_settings(state, "model"))
+    if continues and None not in (here, there) and here != there:
         raise UserError(
-            f"--save-dir {trainer.cfg.checkpoint.save_dir}: holds checkpoints of {there!r}, not of "
-            f"{here!r}; give this run a folder of its own, or start from them with "
-            "--finetune-from-model."
+            f"--save-dir {save_dir}: holds checkpoints of {there!r}, not of {here!r}; give this "
+            "run a folder of its own, or start from them with --finetune-from-model."
         )
-    check_text(path, state, trainer.task, direction=own)
-
-
-def _is_own(trainer: Any, path: str) -> bool:
-    """Returns True for the last checkpoint of a run of this package, which continues."""
-    checkpoint = trainer.cfg.checkpoint
-    package = __package__.partition(".")[0]
-    parts = (trainer.task, trainer.get_model())
-    ours = any(type(part).__module__.partition(".")[0] == package for part in parts)
-    last = os.path.join(checkpoint.save_dir, LAST)
-    return ours and checkpoint.restore_file == LAST and path == last
+    check_text(path, state, trainer.task, direction=continues)

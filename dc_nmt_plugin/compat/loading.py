@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import tarfile
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -13,7 +12,7 @@ import torch
 from ..checkpoints.literals import plain_value
 from ..checkpoints.loading import DEAD_PARAMETERS, allow_fairseq_checkpoints, unreadable
 from ..errors import UserError
-from .change import change, replace
+from .change import Function, change, replace
 
 
 @change(
@@ -31,7 +30,6 @@ def allow_checkpoints() -> None:
     "fairseq:eval",
     reason="builders of fairseq evaluate strings of a checkpoint's configuration, which a stranger "
     "may have written",
-    since="fairseq 0.12.2",
     test="tests/system/test_strangers.py",
     loading=True,
 )
@@ -45,15 +43,14 @@ def evaluate_plain_values() -> None:
 @replace(
     {"fairseq.checkpoint_utils:load_checkpoint_to_cpu": "c29761d99de7"},
     reason="TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD switches off the safe loader",
-    since="fairseq 0.12.2",
     test="tests/system/test_strangers.py",
     loading=True,
 )
-def load_safely(stock: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+def load_safely(stock: Function) -> Function:
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
         unsafe = os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
         try:
-            state = stock(path, *args, **kwargs)
+            return stock(path, *args, **kwargs)
         except UserError:
             raise
         except Exception as error:
@@ -62,7 +59,6 @@ def load_safely(stock: Callable[..., dict[str, Any]]) -> Callable[..., dict[str,
         finally:
             if unsafe is not None:
                 os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = unsafe
-        return state
 
     return load_checkpoint_to_cpu
 
@@ -74,13 +70,13 @@ def load_safely(stock: Callable[..., dict[str, Any]]) -> Callable[..., dict[str,
     test="tests/system/test_strangers.py",
     loading=True,
 )
-def unpack_inside(stock: Callable[..., Any]) -> Callable[..., Any]:
+def unpack_inside(stock: Function) -> Function:
     def load_archive_file(archive_file: str) -> Any:
         if os.path.isdir(archive_file):
             return stock(archive_file)
-        inside = tarfile.data_filter  # missing before Python 3.11.4, which unpacks no archive
         before = vars(tarfile.TarFile)["extraction_filter"]  # a static method stays one
-        tarfile.TarFile.extraction_filter = staticmethod(inside)
+        # before Python 3.11.4 there is no filter, and no archive is unpacked
+        tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
         try:
             return stock(archive_file)
         except tarfile.TarError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -13,7 +12,7 @@ import torch
 from .. import machine
 from ..errors import ConfigError
 from ..modules.fast.bfloat16 import bfloat16_products
-from .change import replace
+from .change import Function, replace
 
 logger = logging.getLogger(__name__)
 _for_the_program = ExitStack()  # never left
@@ -27,12 +26,9 @@ _for_the_program = ExitStack()  # never left
     reason="--amp divides the gradients by the loss scale twice: it unscales the optimizer inside "
     "its own, then steps its own, of which torch's scaler knows nothing; --amp-init-scale and "
     "--amp-scale-window are read from each other's places",
-    since="fairseq 0.12.2",
     test="tests/unit/compat/test_gpu_patches.py",
 )
-def unscale_once(
-    start: Callable[..., None], _: Callable[..., None]
-) -> tuple[Callable[..., Any], ...]:
+def unscale_once(start: Function, _: Function) -> tuple[Function, ...]:
     def init(self: Any, cfg: Any, params: Any, fp32_optimizer: Any, **kwargs: Any) -> None:
         start(self, cfg, params, fp32_optimizer, **kwargs)
         window = cfg.common.amp_scale_window
@@ -55,12 +51,9 @@ def unscale_once(
     },
     reason="--bf16 means a TPU, and a training elsewhere ends with an ImportError; on a CPU "
     "--amp changes nothing",
-    since="fairseq 0.12.2",
     test="tests/system/test_bfloat16.py",
 )
-def bfloat16_without_tpu(
-    parse: Callable[..., Any], start: Callable[..., None]
-) -> tuple[Callable[..., Any], ...]:
+def bfloat16_without_tpu(parse: Function, start: Function) -> tuple[Function, ...]:
     def parse_args_and_arch(*words: Any, **kwargs: Any) -> Any:
         parsed = parse(*words, **kwargs)
         args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import ARCH_MODEL_REGISTRY
 
 from ..checkpoints.loading import architecture_of
 from ..errors import ConfigError, did_you_mean, install_excepthook
 from ..flags import flag_name, setting_name
-from .change import change, replace
+from ..names import JOINT_LOSSES
+from .change import Function, change, replace
 
 LOWER = ("loss", "ppl")  # endings of metrics of which less is better
 HIGHER = ("bleu", "accuracy")  # beginnings of those of which more is better
@@ -35,10 +35,9 @@ def end_with_a_sentence() -> None:
     {"fairseq.options:parse_args_and_arch": "4417ffdbba30"},
     reason="a flag of a mechanism that the architecture lacks changes nothing, as --num-shards "
     "always, and nothing says so",
-    since="fairseq 0.12.2",
     test="tests/system/test_failures.py",
 )
-def refuse_idle_flags(stock: Callable[..., Any]) -> Callable[..., Any]:
+def refuse_idle_flags(stock: Function) -> Function:
     def parse_args_and_arch(parser: Any, input_args: Any = None, *more: Any, **kwargs: Any) -> Any:
         parsed = stock(parser, input_args, *more, **kwargs)
         args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
@@ -59,11 +58,7 @@ def refuse_idle_flags(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def contradictions(cfg: Any) -> list[str]:
-    """Returns a sentence for each flag of a training that contradicts another or changes nothing.
-
-    Args:
-        cfg: fairseq's whole configuration
-    """
+    """Returns a sentence for each flag of a training that contradicts another or does nothing."""
     metric = cfg.checkpoint.best_checkpoint_metric
     highest = cfg.checkpoint.maximize_best_checkpoint_metric
     problems = []
@@ -84,13 +79,12 @@ def contradictions(cfg: Any) -> list[str]:
             f"--warmup-updates: {updates} is --max-update; the last update would divide by 0. Give "
             "less."
         )
-    if name == "polynomial_decay" and not schedule.end_learning_rate:
-        end = schedule.total_num_update
-        if 0 < end < updates:
-            problems.append(
-                f"--total-num-update: {end:g} is below --max-update {updates}; the rate would be 0 "
-                "from then on."
-            )
+    falls_to_zero = name == "polynomial_decay" and not schedule.end_learning_rate
+    if falls_to_zero and 0 < schedule.total_num_update < updates:
+        problems.append(
+            f"--total-num-update: {schedule.total_num_update:g} is below --max-update {updates}; "
+            "the rate would be 0 from then on."
+        )
     eval_bleu = getattr(cfg.task, "eval_bleu", None)  # not of every task
     if metric.startswith("bleu") and eval_bleu is False:
         problems.append(f"--best-checkpoint-metric {metric}: needs --eval-bleu.")
@@ -101,21 +95,14 @@ def contradictions(cfg: Any) -> list[str]:
             for name in json.loads(cfg.task.eval_bleu_args)
             if name not in known
         ]
-    return [*problems, *_of_criterion(cfg), *_of_model(cfg.model)]
-
-
-def _of_criterion(cfg: Any) -> list[str]:
-    """Returns what is wrong with a joint loss of one of fairseq's own architectures."""
-    name, architecture = getattr(cfg.criterion, "_name", None), architecture_of(cfg.model)
-    criterion = CRITERION_REGISTRY.get(name)
+    criterion, architecture = cfg.criterion._name, architecture_of(cfg.model)
     model = ARCH_MODEL_REGISTRY.get(architecture)
-    ours = criterion and criterion.__module__.startswith(__package__.partition(".")[0])
-    if not (ours and model and model.__module__.startswith("fairseq.")):
-        return []
-    return [
-        f"--criterion {name}: is for architectures of 'dc-nmt arch-flags'; {architecture} needs "
-        "one of fairseq's own, such as label_smoothed_cross_entropy."
-    ]
+    if criterion in JOINT_LOSSES and model and model.__module__.startswith("fairseq."):
+        problems.append(
+            f"--criterion {criterion}: is for architectures of 'dc-nmt arch-flags'; {architecture} "
+            "needs one of fairseq's own, such as label_smoothed_cross_entropy."
+        )
+    return problems + _of_model(cfg.model)
 
 
 def _of_model(settings: Any) -> list[str]:

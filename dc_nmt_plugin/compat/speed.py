@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from ..modules.fast import optimizer_step
-from .change import change, replace
-
-# parameters of glibc's malloc.h → values
-_MALLOC = {
-    -4: 0,  # M_MMAP_MAX: no block of memory is a mapping of its own
-    -1: -1,  # M_TRIM_THRESHOLD: nothing is returned before the program ends
-}
+from .change import Function, change, replace
 
 
 @change(
@@ -31,8 +24,8 @@ def keep_freed_tensors() -> None:
         return  # the user has set glibc's allocator
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:  # another C library has none
-        for name, value in _MALLOC.items():
-            mallopt(name, value)
+        mallopt(-4, 0)  # M_MMAP_MAX of malloc.h: no block of memory is a mapping of its own
+        mallopt(-1, -1)  # M_TRIM_THRESHOLD: nothing is returned before the program ends
 
 
 @change(
@@ -59,16 +52,11 @@ def no_cudnn_attention() -> None:
     reason="fairseq's optimizers start a dozen operations for each parameter: on a GPU, an update "
     "of a small model waits longer for them than for model and loss; and --clip-norm of a "
     "training with --cpu moves the norms to a GPU that torch sees",
-    since="fairseq 0.12.2",
     test="tests/unit/compat/test_optimizer.py",
 )
 def all_parameters_at_once(
-    step: Callable[..., Any],
-    zero: Callable[[Any], None],
-    gradients: Callable[[Any], None],
-    parameters: Callable[[Any], None],
-    clip: Callable[..., Any],
-) -> tuple[Callable[..., Any], ...]:
+    step: Function, zero: Function, gradients: Function, parameters: Function, clip: Function
+) -> tuple[Function, ...]:
     def adam_step(self: Any, closure: Any = None) -> Any:
         if closure is None and optimizer_step.step_of_adam_on_a_gpu(self):
             return None

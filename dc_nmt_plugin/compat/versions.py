@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .change import change, replace
+from .change import Function, change, replace
 
 
 @change(
@@ -35,7 +34,7 @@ def restore_numpy_names() -> None:
     since="numpy 2.4",
     test="tests/system/test_sentences.py",
 )
-def name_the_method(stock: Callable[..., Any]) -> Callable[..., Any]:
+def name_the_method(stock: Function) -> Function:
     def get_buckets(sizes: Any, num_buckets: int) -> Any:
         ends = np.linspace(0, 100, num_buckets + 1)[1:]
         return np.unique(np.percentile(sizes, ends, method="lower"))

@@ -7,7 +7,7 @@ from typing import Any
 from ...compat.dictionaries import when_training_begins
 from ...errors import ConfigError
 from ...flags import flag_name
-from ...names import PUBLISHED
+from ...names import JOINT_LOSSES
 from .encoder import TransformerEncoder
 
 # each batch would choose its layers, or run layers again in the backward pass
@@ -17,7 +17,6 @@ _NOT_RECORDED = (
     "checkpoint_activations",
     "xagg_checkpoint",
 )
-_CRITERIONS = {"joint_label_smoothed_cross_entropy", *PUBLISHED}
 _OF_FAIRSEQ = {"cross_entropy", "label_smoothed_cross_entropy"}
 
 
@@ -35,7 +34,7 @@ def refuse_what_cannot_be_recorded(trainer: Any) -> None:
     refused += [flag_name(flag) for flag in common if cfg.common[flag]]
     refused += ["--left-pad-target"] if cfg.task.left_pad_target else []
     criterion = cfg.criterion._name
-    if criterion not in _CRITERIONS | _OF_FAIRSEQ:
+    if criterion not in JOINT_LOSSES | _OF_FAIRSEQ:
         refused.append(f"--criterion {criterion}")
     elif criterion in _OF_FAIRSEQ and getattr(cfg.criterion, "report_accuracy", False):
         refused.append(f"--report-accuracy of {criterion}")

@@ -12,10 +12,10 @@ from omegaconf import OmegaConf
 
 def parameters():
     torch.manual_seed(1)
-    made = [torch.nn.Parameter(torch.randn(shape)) for shape in ((3, 4), (5,))]
-    for parameter in made:
+    both = [torch.nn.Parameter(torch.randn(shape)) for shape in ((3, 4), (5,))]
+    for parameter in both:
         parameter.grad = torch.randn_like(parameter)
-    return made
+    return both
 
 
 @pytest.mark.parametrize("flag", ["--bf16", "--memory-efficient-bf16"])
@@ -29,11 +29,11 @@ def test_bf16_is_no_tpu_where_there_is_a_gpu(flag, monkeypatch):
 @pytest.fixture
 def scaler_here(monkeypatch):
     """A loss scale on this machine's device, made with fairseq's settings."""
-    made = []
+    scalers = []
 
     class Here(torch.amp.GradScaler):
         def __init__(self, device="cpu", **settings):
-            made.append(settings)
+            scalers.append(settings)
             super().__init__("cpu", **settings)
 
         def update_scale(self, scale):
@@ -41,7 +41,7 @@ def scaler_here(monkeypatch):
 
     monkeypatch.setattr(torch.cuda.amp, "GradScaler", Here)
     monkeypatch.setattr(torch.amp, "GradScaler", Here)
-    return made
+    return scalers
 
 
 @pytest.mark.parametrize("clipped", [True, False])

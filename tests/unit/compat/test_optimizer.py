@@ -30,7 +30,7 @@ CHANGED = [
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
-def made(device="cpu", **flags):
+def adam(device="cpu", **flags):
     generator = torch.Generator().manual_seed(1)
     shapes = [(7, 5), (5,), (3, 2)]
     parameters = [
@@ -43,30 +43,30 @@ def set_gradients(parameters, number):
     generator = torch.Generator().manual_seed(number)
     for i, parameter in enumerate(parameters):
         gradient = torch.randn(parameter.shape, generator=generator) * 10.0 ** -(2 * i)
-        # the last one's first gradient comes late: its steps are counted apart
+        # the last one's first gradient comes late: its steps are counted separately
         late = i == 2 and number < 3
         parameter.grad = None if late else gradient.to(parameter.device, parameter.dtype)
 
 
-def assert_close(ours, theirs):
-    for one, other in zip(ours, theirs, strict=True):
+def assert_close(ours, expected):
+    for one, other in zip(ours, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("flags", [{}, {"weight_decay": 0.1}, {"adam_eps": 1e-8}])
 def test_steps_of_adam_are_fairseqs(flags):
-    (ours, mine), (theirs, yours) = made(**flags), made(**flags)
+    (ours, mine), (stock, yours) = adam(**flags), adam(**flags)
     for number in range(8):
         set_gradients(mine, number)
         set_gradients(yours, number)
         step_of_adam(ours.optimizer)
-        theirs.step()
+        stock.step()
         assert_close(mine, yours)
 
 
 @pytest.mark.parametrize("ours_first", [True, False])
 def test_either_goes_on_from_the_others_state(ours_first):
-    (optimizer, parameters), (theirs, yours) = made(), made()
+    (optimizer, parameters), (stock, yours) = adam(), adam()
     for number in range(8):
         set_gradients(parameters, number)
         set_gradients(yours, number)
@@ -74,11 +74,11 @@ def test_either_goes_on_from_the_others_state(ours_first):
             step_of_adam(optimizer.optimizer)
         else:
             optimizer.step()
-        theirs.step()
+        stock.step()
         if number == 3:  # through a checkpoint
             saved = copy.deepcopy(optimizer.state_dict())
             assert {type(row["step"]) for row in saved["state"].values()} == {int}
-            optimizer, fresh = made()
+            optimizer, fresh = adam()
             for new, old in zip(fresh, parameters, strict=True):
                 new.data.copy_(old.data)
             parameters = fresh
@@ -100,7 +100,7 @@ def stock(monkeypatch):
 
 def half_precision(device):
     """Returns fairseq's optimizer of --bf16, and its parameters."""
-    parameters = made(device)[1]
+    parameters = adam(device)[1]
     low = [torch.nn.Parameter(each.data.bfloat16()) for each in parameters]
     common = {"bf16": True, "fp16_scale_window": 8, "fp16_no_flatten_grads": False}
     optimizer = {"_name": "adam", **FLAGS, "use_old_adam": False, "tpu": False}
@@ -134,7 +134,7 @@ def test_gradients_are_clipped_on_their_own_device(max_norm, monkeypatch):
     """fairseq moves norms to the GPU of the machine, also in a training with --cpu."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: "meta")
-    parameters = made()[1]
+    parameters = adam()[1]
     set_gradients(parameters, 1)
     before = torch.cat([each.grad.flatten() for each in parameters[:2]])
     norm = utils.clip_grad_norm_(iter(parameters), max_norm)

@@ -45,7 +45,7 @@ def test_a_disk_that_goes_on_failing(a_disk_that_fails, tmp_path):
     path = tmp_path / "checkpoint_last.pt"
     path.write_bytes(b"the one before")
     a_disk_that_fails[0] = 3
-    with pytest.raises(UserError, match=r"checkpoint_last\.pt: could not be saved \(.*error"):
+    with pytest.raises(OSError, match="Input/output error"):
         checkpoint_utils.torch_persistent_save(STATE, str(path))
     assert path.read_bytes() == b"the one before"
     assert [item.name for item in tmp_path.iterdir()] == ["checkpoint_last.pt"]
@@ -60,7 +60,7 @@ def test_a_copy_that_fails_leaves_what_was_there(monkeypatch, tmp_path):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)
-    with pytest.raises(UserError, match=r"checkpoint_best\.pt: could not be saved"):
+    with pytest.raises(UserError, match=r"checkpoint_best\.pt: No space left on device"):
         PathManager.copy(str(source), str(target), overwrite=True)
     assert target.read_bytes() == b"old"
     assert sorted(tmp_path.iterdir()) == sorted([source, target])
