@@ -79,7 +79,7 @@ def save_every_interval(save: Function) -> Function:
     def save_checkpoint(cfg: Any, trainer: Any, epochs: Any, value: float | None) -> Any:
         every = cfg.save_interval_updates
         if cfg.no_epoch_checkpoints and every > 0 and trainer.get_num_updates() % every == 0:
-            # an epoch that does not end: fairseq names and counts this checkpoint as the others
+            # fairseq gives an update its own checkpoint only inside an epoch, so this one goes on
             epochs = SimpleNamespace(
                 epoch=epochs.epoch, state_dict=epochs.state_dict, end_of_epoch=lambda: False
             )
