@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import UserError
 from ..text.checks import UNUSABLE, refuse, report, scan_groups, shared_lines
 from ..text.lines import check_same_count
 from .parser import Parser
@@ -36,9 +35,6 @@ def main(argv: Sequence[str]) -> int:
         for before, after in groups:
             check_same_count(before, after)
         return 0
-    for group in groups:
-        if len(set(group)) < len(group):
-            raise UserError(f"{group[0]}: given as both source and target")
     scans, findings = scan_groups(groups)
     if findings:
         print(report(findings), end="\n\n")

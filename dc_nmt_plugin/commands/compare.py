@@ -90,7 +90,7 @@ def compare(
     """Tests the systems, and writes the requested texts."""
     from ..evaluation.significance import paired_bootstrap, t_tests
     from ..evaluation.systems import sides_of
-    from ..evaluation.table_text import comparison_notes
+    from ..evaluation.table_text import difference_notes
 
     sides = sides_of(systems, metric)
     texts = {label: side.hypotheses for label, side in sides.items()}
@@ -105,10 +105,12 @@ def compare(
         _write_texts(args.texts, words, metric.lowercase)
     tests = t_tests(texts, references, language, metric) if args.t_test else []
     _, signature = metric.score(first.hypotheses, references, language)
-    _progress(f"paired bootstrap of {len(texts)} systems, {len(references):,} sentences")
+    steps = f"paired bootstrap of {len(texts)} systems, {len(references):,} sentences"
+    print(f"dc-nmt compare: {steps}", file=sys.stderr, flush=True)
     comparisons = paired_bootstrap(texts, references, language, metric)
     notes = [f"{label}: {s.origin}" for label, s in sides.items() if s.origin != first.origin]
-    notes += comparison_notes(comparisons, metric.name)
+    baseline, *others = comparisons
+    notes += difference_notes({c.name: c.against for c in others}, baseline.name, metric.name)
     return ComparisonReport(metric.name, signature, first.origin, notes, comparisons, tests)
 
 
@@ -127,11 +129,7 @@ def _write_texts(folder: Path, texts: Mapping[str, Sequence[str]], lowercase: bo
     command = ["compare-mt", *files, "--sys_names", *list(texts)[1:]]
     command += ["--compare_scores", f"score_type=bleu,bootstrap=1000,case_insensitive={lowercase}"]
     command += ["--output_directory", str(folder / "report")]
-    _progress(shlex.join(command))
-
-
-def _progress(step: str) -> None:
-    print(f"dc-nmt compare: {step}", file=sys.stderr, flush=True)
+    print(f"dc-nmt compare: {shlex.join(command)}", file=sys.stderr, flush=True)
 
 
 def format_report(report: ComparisonReport, form: Form) -> str:

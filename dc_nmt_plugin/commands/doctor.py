@@ -27,14 +27,11 @@ CHANGES = (
 def main(argv: Sequence[str]) -> int:
     """Prints the report; returns 1 if a part is broken, else 0."""
     Parser(prog="dc-nmt doctor", description=(__doc__ or "").split("\n")[0]).parse_args(argv)
-    pip = f"{shlex.quote(sys.executable)} -m pip"
-    scripts = PACKAGE.parent / "scripts"
-    place, where = (scripts, "") if scripts.exists() else ("scripts", "in the checkout, ")
-    installer = shlex.quote(f"{place}/install_fairseq.py")
-    install = f"{where}{shlex.quote(sys.executable)} {installer} --replace"
+    python = shlex.quote(sys.executable)
+    install = f"in the checkout, {python} scripts/install_fairseq.py --replace"
     print(f"{'python':<11}{platform.python_version()}, {sys.executable}")
     checks: list[tuple[str, Callable[[], str], str]] = [
-        ("torch", _torch, f"{pip} install torch==2.13.0"),
+        ("torch", _torch, f"{python} -m pip install torch==2.13.0"),
         ("fairseq", _fairseq, install),
         ("plugin", _plugin, install),
     ]

@@ -55,13 +55,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = ()) -> None:
-    """Evaluates a run and prints its scores.
-
-    Args:
-        pipeline: runs the steps
-        options: which run
-        flags: of fairseq-generate, after the recipe's
-    """
+    """Evaluates a run and prints its scores; `flags` of fairseq-generate follow the recipe's."""
     from ..recipes.plan import plan_run
     from ..recipes.scoring import evaluation
 

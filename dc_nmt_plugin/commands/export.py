@@ -39,10 +39,7 @@ def main(argv: Sequence[str]) -> int:
         "--no-model", action="store_true", help="with --run: leave the model out, for tables"
     )
     parser.add_argument(
-        "--bpe-codes",
-        type=Path,
-        metavar="FILE",
-        help="with --run: where they are not with the data",
+        "--bpe-codes", type=Path, metavar="FILE", help="with --run: if they are not with the data"
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--stock", action="store_true", help="write fairseq's own transformer")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, UserError
 from ..table import MARKDOWN, TEXT, format_table, number_cell
-from .parser import Parser, add_json, add_text, number, print_json
+from .parser import Parser, add_json, add_text, number, print_json, values_of
 
 if TYPE_CHECKING:
     from ..papers.comparison import Cell
@@ -166,14 +166,7 @@ def _run(args: argparse.Namespace) -> int:
     text = ["--downloads", str(args.downloads)]
     text += ["--raw", str(args.raw)] if args.raw else []
     text += ["--any-counts"] if args.any_counts else []
-    options = Options(
-        seeds=args.seeds,
-        max_update=args.max_update,
-        text=tuple(text),
-        any_counts=args.any_counts,
-        probing=args.probing,
-        trees=args.trees,
-    )
+    options = values_of(Options, args, text=tuple(text))
     jobs = plan(item, args.rows, options, folder)
     for name, reason in left_out(item, args.rows, options.flags).items():
         print(f"left out: {name}: {reason}", file=sys.stderr)

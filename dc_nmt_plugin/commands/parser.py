@@ -257,10 +257,9 @@ def add_text(parser: argparse.ArgumentParser) -> None:
 
 def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--size",
-        help="size of the architecture, such as big; base is the size without a name; default: "
-        "the paper's",
-    )
+        "--size", metavar="SIZE",
+        help="such as big; base is the size without a name; default: the paper's",
+    )  # fmt: skip
     parser.add_argument(
         "--like", metavar="NAME",
         help="train with the settings of another paper, such as context-aware for its baseline; "

@@ -77,8 +77,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     add("--data", type=Path, help="folder made by fairseq-preprocess")
     add("--layer", type=int, metavar="N", help="encoder layer (default: the top)")
     add("--setting", choices=("dual-context", "thesis"), default="dual-context",
-        help="settings of dual-context (RMSProp 2.5e-4, batches of 64; the default) or "
-        "thesis (1e-3, 512)"
+        help="RMSProp with 2.5e-4 and batches of 64 (the default), or with 1e-3 and 512",
         )  # fmt: skip
     add_json(parser)
     add_plot(parser)

@@ -29,13 +29,11 @@ def main(argv: Sequence[str]) -> int:
     add_run(parser)
     add_training(parser)
     args, flags = parser.parse_with_flags(argv)
-    from ..recipes.plan import RunOptions, TrainOptions, plan_run, plan_training
+    from ..recipes.plan import RunOptions, TrainOptions, plan_training
     from ..recipes.preparation import TextOptions
     from ..recipes.recipe import load
-    from ..recipes.settings import settings_of
 
-    recipe = load(args.task)
-    archs = args.archs or recipe.task.archs
+    archs = args.archs or load(args.task).task.archs
     if args.name and len(archs) > 1:
         raise UsageError(
             f"--name: {args.name!r} is for one architecture; name one, or leave --name out"
@@ -45,13 +43,13 @@ def main(argv: Sequence[str]) -> int:
     bpe = set()
     for arch in archs:
         run = values_of(RunOptions, args, arch=arch)
-        experiment = plan_run(run)
-        runs[experiment.folder] = run
-        bpe.add(settings_of(recipe, arch, run.size, run.like).bpe)
         # to prepare the text may take hours: refuse invalid runs before
         plan = plan_training(run, training)
         if flags:
             plan.training.check_flags(args.dry_run)
+        experiment = plan.training.run
+        runs[experiment.folder] = run
+        bpe.add(plan.settings.bpe)
     pipeline = pipeline_of(args, "run", argv)
     data, out = experiment.binarised.parent, experiment.folder.parent  # the same for all
     pipeline.begin_script(data, out, args.seed, args.gpus, args.fp32)

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..evaluation.generated import SUBSET, Generated, is_same_search, read_generated
 from ..evaluation.metrics import METRICS, default_metrics, find_metrics
-from ..evaluation.texts import TextFiles, Texts, load_texts, score_metrics
+from ..evaluation.texts import TextFiles, Texts, load_texts
 from ..files import write_lines
 from ..runs.finding import path_from, text_file
 from ..runs.record import (
@@ -31,10 +31,6 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
     """Returns the record with the scored translation, the translation, and warnings.
 
     Writes the record to ``--out``, and text to ``--detokenized``.
-
-    Args:
-        args: of ``dc-nmt score``
-        kind: of the hypotheses, as in :class:`~.record.Decoding`
     """
     files = TextFiles(
         hypotheses=str(args.file),
@@ -61,15 +57,13 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
         if args.detokenized.resolve() in [Path(path).resolve() for path in inputs if path]:
             raise UsageError(f"--detokenized {args.detokenized}: is a file that is read")
         write_lines(args.detokenized, texts.raw.hypotheses)
-    decoding, before = _decoding(args, files, generated), None
-    if args.out is not None and args.out.is_file():
-        before = read_record(args.out)
-        language = before.data.target
-        if language != args.target_lang:
-            texts.warnings.append(
-                f"--target-lang {args.target_lang}: {args.out} is of text in {language}, for which "
-                "tables are made"
-            )
+    decoding = _decoding(args, files, generated)
+    before = read_record(args.out) if args.out and args.out.is_file() else None
+    if before and before.data.target != args.target_lang:
+        texts.warnings.append(
+            f"--target-lang {args.target_lang}: {args.out} is of text in {before.data.target}, for "
+            "which tables are made"
+        )
     known = before and before.decoding(decoding.key)
     if known and generated and is_same_search(known.search, generated.search):
         # dc-nmt evaluate knows all flags of its search, its checkpoint and its device
@@ -94,7 +88,7 @@ def _scores(args: argparse.Namespace, texts: Texts) -> list[Score]:
     metrics = list(args.metrics or [METRICS[name] for name in names])
     if paper and paper not in metrics:
         metrics.append(paper)
-    return score_metrics(texts, metrics, args.target_lang, paper)
+    return [texts.score(metric, args.target_lang, metric is paper) for metric in metrics]
 
 
 def _named(args: argparse.Namespace, record: Record | None) -> Record:

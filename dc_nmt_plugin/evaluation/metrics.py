@@ -78,10 +78,6 @@ class Metric:
     ) -> tuple[float, str]:
         """Returns the corpus score (0 to 100; TER may be more) and sacreBLEU's signature.
 
-        Args:
-            hypotheses, references: one line each for every sentence
-            target_lang: two letters
-
         Raises:
             UserError: the metric splits at spaces, and the references are written without spaces
         """
@@ -174,9 +170,7 @@ METRICS = {metric.name: metric for metric in _ALL}
 def default_bleu(target_lang: str, references: Sequence[str] = ()) -> str:
     """Returns the name of the BLEU of detokenised text that suits a language.
 
-    Args:
-        target_lang: two letters
-        references: text in the language; its script decides when the code is unknown
+    The script of the references decides when the code is unknown.
     """
     tokenizer = bleu_tokenizer(target_lang, references)
     return "mteval-v13a" if tokenizer == "13a" else tokenizer
@@ -185,10 +179,7 @@ def default_bleu(target_lang: str, references: Sequence[str] = ()) -> str:
 def default_metrics(target_lang: str, tokenized: bool, references: Sequence[str] = ()) -> list[str]:
     """Returns the metrics without ``--metrics``: all that papers use for the language.
 
-    Args:
-        target_lang: two letters
-        tokenized: tokenised text of both sides is available
-        references: as for :func:`default_bleu`
+    `tokenized`: there is tokenised text of both sides.
     """
     bleu = default_bleu(target_lang, references)
     if bleu != "mteval-v13a":

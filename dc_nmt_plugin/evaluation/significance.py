@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import UsageError
 from .chance import SACREBLEU_RESAMPLES, Difference, Scores, common_seeds, compare, draws, holm
-from .metrics import METRICS, Metric
+from .metrics import Metric
 
 LEAST_SENTENCES = 10  # fewer sentences are too few for a comparison
 _LONGEST_NGRAM = 5  # column of sacreBLEU's counts for BLEU: matching 4-grams of a sentence
@@ -51,7 +51,7 @@ def compare_systems(
     hypotheses: Mapping[str, Runs],
     references: Sequence[str],
     target_lang: str,
-    metric: Metric | None = None,
+    metric: Metric,
 ) -> list[Comparison]:
     """Compares every system's mean over its seeds with the first system's.
 
@@ -59,12 +59,11 @@ def compare_systems(
         hypotheses: system → seed → lines as the metric scores them; the first is the baseline
         references: lines
         target_lang: chooses sacreBLEU's tokeniser
-        metric: default BLEU with sacreBLEU's tokeniser of the language
+        metric: of the scores
 
     Returns:
         the baseline, then the others
     """
-    metric = metric or METRICS["sacrebleu"]
     scores, enough = _resampled(
         hypotheses, metric.prepared(references), metric.make(target_lang), metric
     )
@@ -89,7 +88,7 @@ def paired_bootstrap(
     hypotheses: Mapping[str, Sequence[str]],
     references: Sequence[str],
     target_lang: str,
-    metric: Metric | None = None,
+    metric: Metric,
 ) -> list[Comparison]:
     """Runs :func:`compare_systems` with one run for each system: name → lines."""
     runs = {name: {"": lines} for name, lines in hypotheses.items()}

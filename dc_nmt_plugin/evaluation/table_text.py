@@ -102,12 +102,6 @@ def comparison_table(
     return [f"against {comparisons[0].name}", metric, "± 95%", *DIFFERENCE_COLUMNS], rows
 
 
-def comparison_notes(comparisons: Sequence[Comparison], metric: str) -> list[str]:
-    """Returns the lines under the table of :func:`comparison_table`."""
-    baseline, *others = comparisons
-    return difference_notes({c.name: c.against for c in others}, baseline.name, metric)
-
-
 # -- tables of runs --------------------------------------------------------------------------
 
 

@@ -62,21 +62,11 @@ class Texts:
             return sides
         return replace(sides, origin=f"{sides.origin}; both: {metric.prepared_by}")
 
-
-def score_metrics(
-    texts: Texts, metrics: Sequence[Metric], target_lang: str, paper: Metric | None = None
-) -> list[Score]:
-    """Scores with several metrics.
-
-    Raises:
-        UserError: a metric needs tokenised text and there is none
-    """
-    scores = []
-    for metric in metrics:
-        sides = texts.sides(metric)
+    def score(self, metric: Metric, target_lang: str, paper: bool = False) -> Score:
+        """Returns the score by a metric, perhaps the paper's; raises as :meth:`sides`."""
+        sides = self.sides(metric)
         value, signature = metric.score(sides.hypotheses, sides.references, target_lang)
-        scores.append(Score(metric.name, value, signature, sides.origin, metric is paper))
-    return scores
+        return Score(metric.name, value, signature, sides.origin, paper)
 
 
 def load_texts(files: TextFiles) -> Texts:
@@ -93,8 +83,8 @@ def load_texts(files: TextFiles) -> Texts:
     generated = read_generated(files.hypotheses) if files.kind == "generated" else None
     lines = generated.hypotheses if generated else read_lines(files.hypotheses)
     pieces = ("pieces",) if files.tokenizer == "split" else ()  # the marks of --tokenizer split
-    scan = scan_lines(files.hypotheses, lines)
-    refuse(scan.findings, allowed=() if files.kind == "raw" else pieces)
+    findings = scan_lines(files.hypotheses, lines).findings
+    refuse(findings, allowed=() if files.kind == "raw" else pieces)
     reference = tokenized_reference = None
     if files.reference:
         reference = _read_reference(files.reference, len(lines), files)
@@ -247,9 +237,7 @@ def _case_warnings(files: TextFiles, text: Sides) -> list[str]:
         return []
     remedy = "see the metrics with -lc"
     if files.target_lang in DOTLESS:
-        remedy = (
-            f"lower-case both as {files.target_lang} does, because metrics with -lc make i of I"
-        )
+        remedy = f"lower-case both as {files.target_lang} does, as metrics with -lc make i of I"
     return [f"{files.hypotheses}: only the {lower[0]} are lower-cased: {remedy}"]
 
 

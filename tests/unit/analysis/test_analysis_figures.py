@@ -163,7 +163,10 @@ def test_lengths():
     (bleu, gap), tables = drawn("lengths", results)
     assert line(bleu, "base") == [10, 20]
     _, compared = paired_bootstrap(
-        {label: found["_texts"][0][0] for label, found in results.items()}, ["a b c d"] * 60, "de"
+        {label: result["_texts"][0][0] for label, result in results.items()},
+        ["a b c d"] * 60,
+        "de",
+        METRICS["sacrebleu"],
     )
     assert line(gap, "new") == [compared.difference] * 2
     interval = "[{:.2f}, {:.2f}]".format(*compared.against.interval)

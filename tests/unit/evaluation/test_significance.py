@@ -10,9 +10,10 @@ from sacrebleu.significance import PairedTest
 from dc_nmt_plugin.evaluation.chance import holm
 from dc_nmt_plugin.evaluation.metrics import METRICS
 from dc_nmt_plugin.evaluation.significance import compare_systems, paired_bootstrap
-from dc_nmt_plugin.evaluation.table_text import comparison_notes, comparison_table
+from dc_nmt_plugin.evaluation.table_text import comparison_table, difference_notes
 from dc_nmt_plugin.table import format_table
 
+SACREBLEU = METRICS["sacrebleu"]
 WORDS = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
 
 
@@ -22,8 +23,9 @@ def text(seed, lines):
 
 
 def format_comparisons(comparisons, metric="BLEU"):
-    table = format_table(*comparison_table(comparisons, metric))
-    return "\n".join([table, "", *comparison_notes(comparisons, metric)])
+    baseline, *others = comparisons
+    notes = difference_notes({c.name: c.against for c in others}, baseline.name, metric)
+    return "\n".join([format_table(*comparison_table(comparisons, metric)), "", *notes])
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ def test_clear_and_absent_differences():
         "better": spoil(reference, 0.1, 3),
         "worse": spoil(reference, 0.4, 4),
     }
-    baseline, same, better, worse = paired_bootstrap(systems, reference, "en")
+    baseline, same, better, worse = paired_bootstrap(systems, reference, "en", SACREBLEU)
     assert baseline.name == "baseline" and baseline.against is None and baseline.interval > 0
     assert same.difference == 0 and same.against.p_value == same.corrected_p == 1
     assert better.score == pytest.approx(baseline.score + better.difference)
@@ -59,7 +61,7 @@ def test_clear_and_absent_differences():
     printed = format_comparisons([baseline, same, better, worse])
     assert printed.count("**") == 3 and "** p < 0.01, two-sided after Holm's" in printed
     assert "interval and p do not include variation between training seeds" in printed
-    again = paired_bootstrap(systems, reference, "en")
+    again = paired_bootstrap(systems, reference, "en", SACREBLEU)
     assert again == [baseline, same, better, worse]
     alone = format_comparisons([baseline, better])
     assert "Holm" not in alone and "two-sided" in alone
@@ -115,9 +117,9 @@ def test_a_difference_is_of_the_seeds_that_both_have(reference):
     """Otherwise a baseline's seed that the system lacks passes for the system's gain."""
     base = {"1": spoil(reference, 0.1, 1), "2": spoil(reference, 0.3, 2)}
     ours = {"2": spoil(reference, 0.28, 3), "4": spoil(reference, 0.1, 4)}
-    _, both = compare_systems({"base": base, "ours": ours}, reference, "en")
+    _, both = compare_systems({"base": base, "ours": ours}, reference, "en", SACREBLEU)
     alone = {"base": base["2"], "ours": ours["2"]}
-    _, single = paired_bootstrap(alone, reference, "en")
+    _, single = paired_bootstrap(alone, reference, "en", SACREBLEU)
     assert both.seeds == ("2",) and single.seeds is None
     assert single.against.p_value < both.against.p_value
     assert both.difference == pytest.approx(single.difference)
@@ -127,9 +129,11 @@ def test_a_difference_is_of_the_seeds_that_both_have(reference):
 def test_the_same_runs_again_are_no_new_evidence(reference):
     """Three equal seeds say as much as one: the sentences are what is resampled."""
     base, near = spoil(reference, 0.2, 2), spoil(reference, 0.23, 3)
-    _, once = compare_systems({"base": {"1": base}, "near": {"1": near}}, reference, "en")
+    _, once = compare_systems(
+        {"base": {"1": base}, "near": {"1": near}}, reference, "en", SACREBLEU
+    )
     again = {name: dict.fromkeys("123", lines) for name, lines in (("base", base), ("near", near))}
-    _, thrice = compare_systems(again, reference, "en")
+    _, thrice = compare_systems(again, reference, "en", SACREBLEU)
     assert once.against.p_value > 0.01
     assert thrice.against.p_value == pytest.approx(once.against.p_value, abs=0.02)
     assert thrice.against.standard_error == pytest.approx(once.against.standard_error)
