@@ -26,7 +26,7 @@ def squash_scale(squared_norm: Tensor) -> Tensor:
     its gradient is 0, because that of the square root is infinite.
     """
     tiny = torch.finfo(squared_norm.dtype).tiny
-    squared_norm = F.threshold(squared_norm, tiny, tiny)  # the least number
+    squared_norm = F.threshold(squared_norm, tiny, tiny)  # at most tiny → tiny, without gradient
     return squared_norm.sqrt() / (1 + squared_norm)
 
 
