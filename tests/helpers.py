@@ -34,14 +34,14 @@ TINY: dict[str, Any] = {
 
 def few(cases: Iterable[Any], *chosen: Any) -> list[Any]:
     """Parameters of a test that takes long: those chosen, and with ``--all`` the others too."""
-    found = list(cases)
-    assert all(case in found for case in chosen), chosen
+    cases = list(cases)
+    assert all(case in cases for case in chosen), chosen
     return [
         case
         if case in chosen
         # a tuple has a value for each of several names
         else pytest.param(*(case if isinstance(case, tuple) else [case]), marks=THOROUGH)
-        for case in found
+        for case in cases
     ]
 
 

@@ -95,5 +95,5 @@ def change(folder: Path, **facts: Any) -> None:
 
 def values_of(folder: Path) -> Mapping[str, Any]:
     """Returns a record as JSON has it."""
-    found: Mapping[str, Any] = json.loads(json.dumps(asdict(read_record(folder))))
-    return found
+    values: Mapping[str, Any] = json.loads(json.dumps(asdict(read_record(folder))))
+    return values

@@ -71,7 +71,7 @@ def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[LayerKi
         if number > most:  # before a list of so many fills the memory
             raise ConfigError(f"{place}: has {number} layers, and --{side}-layers is {most}.")
         layers += [layer] * number
-        check_options(layer, highest=len(layers))
+        check_options(layer, highest=len(layers), place=f"{place}: ")
     if len(layers) != most:
         raise ConfigError(
             f"{flag}: {text!r} has {len(layers)} layers, and --{side}-layers is {most}."
@@ -79,22 +79,21 @@ def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[LayerKi
     return layers
 
 
-def check_options(layer: LayerKind, highest: int) -> None:
-    """Refuses options that contradict each other; `highest` is the highest layer with them.
+def check_options(layer: LayerKind, highest: int, place: str = "") -> None:
+    """Refuses options that contradict each other, by the names of flags.
 
-    Raises:
-        ConfigError: a contradiction, by the names of flags
+    `highest` is the highest layer with them. `place` says where no flag gives them.
     """
     options = layer.options
     if options.get("context") == "deep" and highest == 1:
         raise ConfigError(
-            "--ctx-context: 'deep' is made of the inputs of lower layers, and layer 1 has none "
-            "below it; include a higher layer, or choose another context."
+            f"{place}--ctx-context: 'deep' is made of the inputs of lower layers, and layer 1 has "
+            "none below it; include a higher layer, or choose another context."
         )
     if options.get("routing") == "vertical" and options["init"] == "self":
         raise ConfigError(
-            "--xagg-init: 'self' starts the horizontal routing at the logits, and --xagg-routing "
-            "vertical has none; choose zero, or --xagg-routing horizontal or both."
+            f"{place}--xagg-init: 'self' starts the horizontal routing at the logits, and "
+            "--xagg-routing vertical has none; choose zero, or --xagg-routing horizontal or both."
         )
 
 

@@ -154,8 +154,8 @@ setup(install_requires=["hydra-core==1.3.2", "omegaconf==2.3.0"])
     (folder / "fairseq_cli").mkdir()
     (folder / "fairseq_cli" / "hydra_train.py").write_text("import os\n\nimport hydra\n")
     path = tmp_path / "source.tar.gz"
-    with tarfile.open(path, "w:gz") as made:
-        made.add(folder, "fairseq-fixed")
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(folder, "fairseq-fixed")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     monkeypatch.setattr(install_fairseq, "SOURCE_SHA256", digest)
     return path
