@@ -44,8 +44,8 @@ def main(argv: Sequence[str]) -> int:
         analysis.draw(figure, results, args)
     if args.json:
         shown = {
-            label: {name: value for name, value in found.items() if name[0] != "_"}
-            for label, found in results.items()
+            label: {name: value for name, value in result.items() if name[0] != "_"}
+            for label, result in results.items()
         }
         print_json({"analysis": what, **facts, "runs": shown})
     else:

@@ -82,17 +82,13 @@ class TrainingStep(Step):
     updates: int = field(kw_only=True)  # number of training updates
 
     def check_flags(self, dry_run: bool) -> None:
-        """
-        Raises:
-            UserError: fairseq-train does not take these flags, or not on this machine, where a dry
-                run does not train
-        """
+        """Raises UserError for flags that fairseq-train, or this machine, does not take."""
         from .. import registration  # noqa: F401
         from ..compat.mixed_precision import bfloat16_flag
         from ..models.fairseq_flags import TRAIN, parse_flags
 
         args = parse_flags(TRAIN, self.command[1:])
-        if not dry_run:
+        if not dry_run:  # a script may train on another machine
             bfloat16_flag(args)
 
     def is_done(self) -> bool:

@@ -231,10 +231,7 @@ def _score_flags(recipe: Recipe, settings: RunSettings, data: Path, split: str) 
 
 
 def longest_sentence(folder: Path, split: str) -> int:
-    """Returns the tokens of a split's longest sentence, with the end token.
-
-    0 before the text in ``folder`` is prepared.
-    """
+    """Returns the tokens of a split's longest sentence with its end; 0 before it is prepared."""
     if not (folder / LENGTHS).is_file():
         return 0
     lengths = load_json(folder / LENGTHS)

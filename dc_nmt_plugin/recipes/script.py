@@ -41,15 +41,7 @@ class Script(Pipeline):
         gpus: int | None = None,
         fp32: bool = False,
     ) -> None:
-        """Prints the head with the variables, once.
-
-        Args:
-            data: folder of the prepared text
-            out: folder with a folder for each run; None without runs
-            seed: of the runs
-            gpus: of this machine; None: all
-            fp32: no bfloat16 on a CPU
-        """
+        """Prints the head with the variables, once: those of the text, and of runs in `out`."""
         if self._variables:
             return
         self._variables = {f"{data}/": "DATA"}

@@ -18,24 +18,26 @@ FLAGS += [*EVAL, *BEST, "--eval-bleu-decoders", "main,aux:2"]
 
 
 def test_bleu_of_each_decoder_also_after_a_resumption(corpus, tmp_path):
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    result = train(corpus, whole, ARCH, *FLAGS, "--max-epoch", 4).good()
+    unbroken, parts = tmp_path / "whole", tmp_path / "parts"
+    result = train(corpus, unbroken, ARCH, *FLAGS, "--max-epoch", 4).good()
     main, aux = result.logged("test_bleu"), result.logged("test_bleu_aux2")
     assert len(main) == len(aux) == 2 and main[-1] != aux[-1]
     assert not result.logged("test_bleu_aux1") and not result.logged("train_bleu_aux2")
-    state = torch.load(whole / "checkpoint_last.pt", weights_only=True)
+    state = torch.load(unbroken / "checkpoint_last.pt", weights_only=True)
     assert state["extra_state"]["best"] == max(main)
 
     reference = (corpus.parent / "text" / f"test.{TARGET}").read_text().splitlines()
     for decoder, expected in (("main", main), ("aux:2", aux)):
-        flags = generation(corpus, whole / "checkpoint4.pt", ARCH, "--decode-with", decoder)
-        found = run(tmp_path, "generate", *flags, *SEARCH).good().hypotheses()
-        lines = [found[number][1].replace("<unk>", "UNKNOWN") for number in range(len(reference))]
+        flags = generation(corpus, unbroken / "checkpoint4.pt", ARCH, "--decode-with", decoder)
+        hypotheses = run(tmp_path, "generate", *flags, *SEARCH).good().hypotheses()
+        lines = [
+            hypotheses[number][1].replace("<unk>", "UNKNOWN") for number in range(len(reference))
+        ]
         bleu = BLEU(force=True).corpus_score(lines, [reference]).score
         assert expected[-1] == round(bleu, 2) > 0
 
     parts.mkdir()
-    (whole / "checkpoint2.pt").rename(parts / "checkpoint_last.pt")
+    (unbroken / "checkpoint2.pt").rename(parts / "checkpoint_last.pt")
     resumed = train(corpus, parts, ARCH, *FLAGS, "--max-epoch", 4).good()
     assert resumed.logged("test_bleu") == main[1:]
     assert resumed.logged("test_bleu_aux2") == aux[1:]

@@ -35,8 +35,8 @@ def test_no_score_of_a_part(corpus, last, tmp_path):
     assert 0 < kept < SPLITS["test"]
     assert f"no score, because {SPLITS['test'] - kept} sentences were left out" in done.output
     assert "samples have invalid sizes and will be skipped" in done.output
-    whole = generate(tmp_path, corpus, last).good()
-    assert "no score" not in whole.output and "BLEU" in whole.output
+    complete = generate(tmp_path, corpus, last).good()
+    assert "no score" not in complete.output and "BLEU" in complete.output
 
 
 def test_a_full_line_is_one_answer(corpus, last, tmp_path):

@@ -32,10 +32,13 @@ def generated(corpus, trained, tmp_path_factory):
         if flags not in known:
             checkpoint = trained(ARCH) / "checkpoint_last.pt"
             command = generation(corpus, checkpoint, ARCH, *flags)
-            made = run(folder, "generate", *command).good()
-            lines = (made.output + made.errors).splitlines(keepends=True)
-            said = [line for line in lines if re.match(r"[STHPD]-\d", line)]
-            known[flags] = "".join(said), "".join(line for line in lines if line not in said)
+            done = run(folder, "generate", *command).good()
+            lines = (done.output + done.errors).splitlines(keepends=True)
+            numbered = [line for line in lines if re.match(r"[STHPD]-\d", line)]
+            known[flags] = (
+                "".join(numbered),
+                "".join(line for line in lines if line not in numbered),
+            )
         return known[flags]
 
     return of
@@ -97,6 +100,6 @@ def test_another_set_is_refused(generated, here, capsys):
     assert score("out", "--reference", "valid") == 0
     capsys.readouterr()
     assert score("out", "--reference", "test1", "--out", "out.json") == 1
-    told = capsys.readouterr().err
-    assert "5 of 5 T- lines are not lines of test1" in told and "--gen-subset" in told
+    errors = capsys.readouterr().err
+    assert "5 of 5 T- lines are not lines of test1" in errors and "--gen-subset" in errors
     assert not (here / "out.json").exists()

@@ -27,28 +27,28 @@ def systems(corpus, lively):
     def of(arch):
         if arch not in loaded:
             name, _ = FAMILIES[arch]
-            made = task(name, corpus)
-            [model], _ = checkpoint_utils.load_model_ensemble([str(lively(arch))], task=made)
-            made.load_dataset("test")
-            data = made.dataset("test")
-            loaded[arch] = made, model.eval(), data.collater([data[i] for i in range(12)])
+            loaded_task = task(name, corpus)
+            [model], _ = checkpoint_utils.load_model_ensemble([str(lively(arch))], task=loaded_task)
+            loaded_task.load_dataset("test")
+            data = loaded_task.dataset("test")
+            loaded[arch] = loaded_task, model.eval(), data.collater([data[i] for i in range(12)])
         return loaded[arch]
 
     return of
 
 
-def search(made, models, batch, **settings):
+def search(loaded_task, models, batch, **settings):
     """Every sentence's hypotheses, best first."""
     flags = {"beam": 4, "max_len_a": 1, "max_len_b": 3, "lenpen": ALPHA, **settings}
-    generator = made.build_generator(models, argparse.Namespace(**flags))
+    generator = loaded_task.build_generator(models, argparse.Namespace(**flags))
     with torch.no_grad():
-        return made.inference_step(generator, models, batch)
+        return loaded_task.inference_step(generator, models, batch)
 
 
-def teacher_forced(made, model, batch, hypotheses):
+def teacher_forced(loaded_task, model, batch, hypotheses):
     """Log-probability of every token of one hypothesis a sentence, in one full forward pass."""
     tokens = [row["tokens"] for row in hypotheses]
-    eos, pad = made.target_dictionary.eos(), made.target_dictionary.pad()
+    eos, pad = loaded_task.target_dictionary.eos(), loaded_task.target_dictionary.pad()
     target = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=pad)
     before = torch.cat([torch.full((len(tokens), 1), eos), target[:, :-1]], dim=1)
     net_input = {**batch["net_input"], "prev_output_tokens": before}
@@ -60,10 +60,10 @@ def teacher_forced(made, model, batch, hypotheses):
 
 @pytest.mark.parametrize("arch", SEVERAL)
 def test_scores_are_those_of_a_full_forward_pass(arch, systems):
-    made, model, batch = systems(arch)
-    found = [rows[0] for rows in search(made, [model], batch)]
-    assert len({tuple(row["tokens"].tolist()) for row in found}) > 1
-    for row, scores in zip(found, teacher_forced(made, model, batch, found), strict=True):
+    loaded_task, model, batch = systems(arch)
+    best = [rows[0] for rows in search(loaded_task, [model], batch)]
+    assert len({tuple(row["tokens"].tolist()) for row in best}) > 1
+    for row, scores in zip(best, teacher_forced(loaded_task, model, batch, best), strict=True):
         assert torch.allclose(row["positional_scores"], scores, atol=1e-5)
         length = len(row["tokens"])
         assert float(row["score"]) == pytest.approx(float(scores.sum()) / length**ALPHA, abs=1e-4)
@@ -72,12 +72,12 @@ def test_scores_are_those_of_a_full_forward_pass(arch, systems):
 @pytest.mark.parametrize("arch", SEVERAL)
 def test_a_beam_of_one_is_greedy_search(arch, systems):
     """By hand: the likeliest next token of the full forward pass, again and again."""
-    made, model, batch = systems(arch)
-    eos, pad = made.target_dictionary.eos(), made.target_dictionary.pad()
+    loaded_task, model, batch = systems(arch)
+    eos, pad = loaded_task.target_dictionary.eos(), loaded_task.target_dictionary.pad()
     sources = batch["net_input"]["src_tokens"]
     longest = sources.size(1) + 3  # max_len_a * width + max_len_b
-    for source, rows in zip(sources, search(made, [model], batch, beam=1), strict=True):
-        source = source[source.ne(made.source_dictionary.pad())].unsqueeze(0)
+    for source, rows in zip(sources, search(loaded_task, [model], batch, beam=1), strict=True):
+        source = source[source.ne(loaded_task.source_dictionary.pad())].unsqueeze(0)
         tokens = [eos]
         while len(tokens) == 1 or (tokens[-1] != eos and len(tokens) <= longest):
             with torch.no_grad():
@@ -89,17 +89,17 @@ def test_a_beam_of_one_is_greedy_search(arch, systems):
 
 
 def test_an_ensemble_of_two_architectures_averages_their_probabilities(systems):
-    made, first, batch = systems("transformer_dc")
+    loaded_task, first, batch = systems("transformer_dc")
     _, second, _ = systems("transformer_ms_aux_aif")
-    found = [rows[0] for rows in search(made, [first, second], batch)]
-    scores = [teacher_forced(made, model, batch, found) for model in (first, second)]
-    for row, one, other in zip(found, *scores, strict=True):
+    best = [rows[0] for rows in search(loaded_task, [first, second], batch)]
+    scores = [teacher_forced(loaded_task, model, batch, best) for model in (first, second)]
+    for row, one, other in zip(best, *scores, strict=True):
         mean = ((one.exp() + other.exp()) / 2).log()
         assert torch.allclose(row["positional_scores"], mean, atol=1e-5)
 
 
 def test_the_stock_transformer_finds_the_same_hypotheses(corpus, systems):
-    made, ours, batch = systems("transformer_standard")
+    loaded_task, ours, batch = systems("transformer_standard")
     flags = argparse.Namespace(share_all_embeddings=True, encoder_layers=2, decoder_layers=1)
     for side in ("encoder", "decoder"):
         for name, value in (
@@ -109,10 +109,10 @@ def test_the_stock_transformer_finds_the_same_hypotheses(corpus, systems):
         ):
             setattr(flags, f"{side}_{name}", value)
     base_architecture(flags)
-    stock = StockTransformer.build_model(flags, made)
+    stock = StockTransformer.build_model(flags, loaded_task)
     stock.load_state_dict(plugin_to_stock(ours.state_dict()))
-    theirs = search(made, [stock.eval()], batch, beam=5)
-    for left, right in zip(search(made, [ours], batch, beam=5), theirs, strict=True):
+    expected = search(loaded_task, [stock.eval()], batch, beam=5)
+    for left, right in zip(search(loaded_task, [ours], batch, beam=5), expected, strict=True):
         for one, other in zip(left, right, strict=True):
             assert one["tokens"].tolist() == other["tokens"].tolist()
             assert float(one["score"]) == pytest.approx(float(other["score"]), abs=1e-5)

@@ -116,13 +116,13 @@ def test_a_packed_model_translates_elsewhere(here, translate, tmp_path, monkeypa
 def test_the_test_set_is_translated_as_its_evaluation_did(here, translate):
     expected = lines(here / RUN / "hypotheses.fr")
     assert len(set(expected)) > 5, "what is said does not depend on the source"
-    found = [json.loads(line) for line in translate(RUN, "test.en", "--json")]
-    assert [each["source"] for each in found] == lines(here / "test.en")
-    assert [each["hypothesis"] for each in found] == expected
+    results = [json.loads(line) for line in translate(RUN, "test.en", "--json")]
+    assert [each["source"] for each in results] == lines(here / "test.en")
+    assert [each["hypothesis"] for each in results] == expected
     log = (here / RUN / "generate/generate-test.txt").read_text("utf-8")
     scores = {int(n): float(s) for n, s in re.findall(r"^H-(\d+)\t(\S+)", log, re.M)}
-    assert [each["score"] for each in found] == pytest.approx(
-        [scores[number] for number in range(len(found))], abs=1e-5
+    assert [each["score"] for each in results] == pytest.approx(
+        [scores[number] for number in range(len(results))], abs=1e-5
     )
 
 
@@ -153,8 +153,8 @@ def test_without_a_recipe_the_tokenizer_can_be_named(here, translate, tmp_path, 
     shutil.rmtree("data/raw")
     words = [RUN.split("/")[1], "../small.en"]
     assert cli.main(["translate", *words]) == 1, "its score was of truecased text"
-    found = translate(*words, "--tokenizer", "moses-a")
-    assert [line[0].upper() + line[1:] for line in found] == expected and found != expected
+    results = translate(*words, "--tokenizer", "moses-a")
+    assert [line[0].upper() + line[1:] for line in results] == expected and results != expected
 
 
 def test_a_run_s_text_is_that_of_its_training(here, translate, tmp_path, monkeypatch, capfdbinary):
@@ -220,11 +220,11 @@ def run(home):
 
 
 @pytest.fixture
-def said(capfdbinary):
+def outputs(capfdbinary):
     """A run's folder → what each command prints of it, without the folder's name."""
 
     def of(folder: Path) -> dict[str, str]:
-        found = {}
+        results = {}
         for name, words in {
             "results": ["results", folder, "--json"],
             "compare": ["compare", folder, f"{folder}:beam1"],
@@ -236,10 +236,10 @@ def said(capfdbinary):
                 source.write_text("The dog.\nBob's cats.\n")
                 words[2] = source
             assert cli.main(list(map(str, words))) == 0, capfdbinary.readouterr().err
-            found[name] = capfdbinary.readouterr().out.decode()
-        rows = json.loads(found["results"])["rows"]
-        found["results"] = json.dumps([{**row, "run": ""} for row in rows])
-        return found
+            results[name] = capfdbinary.readouterr().out.decode()
+        rows = json.loads(results["results"])["rows"]
+        results["results"] = json.dumps([{**row, "run": ""} for row in rows])
+        return results
 
     return of
 
@@ -266,15 +266,15 @@ def test_everything_is_in_one_record(run):
     assert text.count(str(run.parents[1])) == 2
 
 
-def test_a_run_says_the_same_wherever_it_is(run, said, tmp_path, monkeypatch):
+def test_a_run_says_the_same_wherever_it_is(run, outputs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    expected = said(run)
+    expected = outputs(run)
     assert run.name in expected["compare"] and "beam1" in expected["results"]
     with_text = shutil.copytree(run.parent, tmp_path / "deep" / "task")
     renamed = (with_text / run.name).rename(with_text / "the best-s7")
     alone = shutil.copytree(run, tmp_path / "alone-s2")
     for folder in (renamed, alone):
-        assert said(folder) == expected
+        assert outputs(folder) == expected
 
 
 @pytest.fixture

@@ -97,12 +97,12 @@ def folder(tmp_path, monkeypatch):
 def test_refused(command, folder, capsys):
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     assert cli.main(shlex.split(command)) in (1, 2)
-    told = capsys.readouterr()
-    assert "Traceback" not in told.out + told.err
-    sentence = [line for line in told.err.splitlines() if ": error: " in line]
-    assert len(sentence) == 1, told.err
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.out + printed.err
+    sentence = [line for line in printed.err.splitlines() if ": error: " in line]
+    assert len(sentence) == 1, printed.err
     for piece in CASES[command]:
-        assert piece in told.err, told.err
+        assert piece in printed.err, printed.err
     paths = [path for path in folder.rglob("*") if "runs" not in path.parts]  # locks, logs
     after = {path: path.stat().st_mtime_ns for path in paths}
     assert after == before, "nothing is written, and nothing was run"

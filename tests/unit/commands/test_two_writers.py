@@ -29,9 +29,9 @@ def here(tmp_path, monkeypatch):
 
 def refused(capsys, *words):
     code = cli.main(list(words))
-    told = capsys.readouterr().err
-    assert code and told.count("\n") == 1 and "Traceback" not in told
-    return told
+    errors = capsys.readouterr().err
+    assert code and errors.count("\n") == 1 and "Traceback" not in errors
+    return errors
 
 
 def test_scores_at_once_are_all_in_the_record(here):

@@ -47,7 +47,7 @@ def trials(block, of_seed, of_both, of_system, difference=0.0, seeds=3):
         of_system: of the systems' difference on single sentences
     """
     chooser = np.random.default_rng(7)
-    found = []
+    results = []
     for _ in range(TESTS):
         sides = []
         for truth in (difference, 0.0):
@@ -55,8 +55,8 @@ def trials(block, of_seed, of_both, of_system, difference=0.0, seeds=3):
             on_each = chooser.normal(0, of_both, (seeds, N))
             values = chooser.normal(0, of_system / 2**0.5, N) + on_all + on_each
             sides.append({str(s): run for s, run in enumerate(scored(values, block))})
-        found.append(compare(*sides))
-    return found
+        results.append(compare(*sides))
+    return results
 
 
 def rate(hits):
@@ -94,16 +94,16 @@ def test_with_seeds_it_rejects_and_covers_as_it_says(
     assert all((d.p_value < 0.05) == (d.interval[0] * d.interval[1] > 0) for d in null)
     if (seeds, of_seed) == (3, 1):
         truth = 0.2
-        found = trials(block, of_seed, of_both, of_system, truth, seeds=seeds)
+        results = trials(block, of_seed, of_both, of_system, truth, seeds=seeds)
         low, high = bounds(0.95)
-        assert low <= rate(d.interval[0] <= truth <= d.interval[1] for d in found) <= high
+        assert low <= rate(d.interval[0] <= truth <= d.interval[1] for d in results) <= high
 
 
 def test_equal_scores_have_p_1_and_nearly_equal_ones_nearly(block):
     values = np.random.default_rng(2).normal(0, 1, (1, N))
     (same,) = scored(values, block)
-    found = compare({"": same}, {"": same})
-    assert found.p_value == 1 and found.interval == (0, 0)
+    results = compare({"": same}, {"": same})
+    assert results.p_value == 1 and results.interval == (0, 0)
     seeds = {"1": same, "2": same}
     assert compare(seeds, seeds).p_value == 1 and compare(seeds, seeds).freedom
     other = np.random.default_rng(3).normal(0, 1, (1, N))

@@ -65,20 +65,20 @@ TEXT = "base good --reference ref.en --target-lang en"
 
 def test_scores_and_differences(folder, capsys):
     tokenised = TEXT.replace("--reference", "--tokenized --tokenized-reference")
-    found, printed = compare(folder, tokenised, capsys)
-    assert found["metric"] == "multi-bleu" and "tok:none" in found["signature"]
-    base, good = found["comparisons"]
+    report, printed = compare(folder, tokenised, capsys)
+    assert report["metric"] == "multi-bleu" and "tok:none" in report["signature"]
+    base, good = report["comparisons"]
     assert (base["name"], good["name"]) == ("base", "good")
     assert base["difference"] is None and good["difference"] > 10
     assert good["against"]["p_value"] < 0.002 and good["corrected_p"] < 0.002
     assert 0 < good["against"]["interval"][0] < good["difference"]
-    assert "10,000 resamples" in found["notes"][0] and found["notes"][0] in printed
+    assert "10,000 resamples" in report["notes"][0] and report["notes"][0] in printed
     assert "95% interval" in printed and "**" in printed
 
 
 def test_the_t_test_of_a_paper_and_latex(folder, texts, capsys):
-    found, printed = compare(folder, f"{TEXT} --t-test", capsys)
-    (t_test,) = found["t_tests"]
+    report, printed = compare(folder, f"{TEXT} --t-test", capsys)
+    (t_test,) = report["t_tests"]
     scores = [
         [sacrebleu.sentence_bleu(line, [reference], smooth_method="add-k").score
          for line, reference in zip(texts[name], texts["ref.en"], strict=True)]
@@ -122,14 +122,14 @@ def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch)
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     capsys.readouterr()
-    found, _ = compare(folder, "runs/base runs/good/run.json", capsys)
-    assert [c["name"] for c in found["comparisons"]] == ["base", "good"]
-    assert found["metric"] == "chrf"
-    assert found["notes"][0] == "good: hypotheses moses undone; reference as given"
+    report, _ = compare(folder, "runs/base runs/good/run.json", capsys)
+    assert [c["name"] for c in report["comparisons"]] == ["base", "good"]
+    assert report["metric"] == "chrf"
+    assert report["notes"][0] == "good: hypotheses moses undone; reference as given"
     # plain text beside a run takes its reference
-    found, _ = compare(folder, "runs/base good --metric ter --names one two", capsys)
-    assert [c["name"] for c in found["comparisons"]] == ["one", "two"]
-    assert found["comparisons"][1]["difference"] < 0
+    report, _ = compare(folder, "runs/base good --metric ter --names one two", capsys)
+    assert [c["name"] for c in report["comparisons"]] == ["one", "two"]
+    assert report["comparisons"][1]["difference"] < 0
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ def runs(tmp_path, monkeypatch):
             Score(metric, 26.25, "s", "raw", metric == paper)
             for metric in ("mteval-v13a", "multi-bleu")
         ]
-        for way in ways:
-            name, _, more = way.partition(":")
+        for decoding in ways:
+            name, _, more = decoding.partition(":")
             plain = f"hypotheses{name}.de"
             (run / plain).write_text("\n".join(lines) + "\n")
             settings = {**search, **dict([more.split("=")])} if more else search
@@ -62,6 +62,6 @@ def test_x3_metrics_are_not_mixed(runs, capsys):
 def test_x4_two_masks_of_one_run_are_two_rows(runs, capsys):
     ways = ("", "mask1:mask_source_layers=1", "mask2:mask_source_layers=2")
     run = runs("wmt14_en_de", "transformer_mlmha", WMT, BEAM_4, ways=ways)
-    found = {row["label"]: row["published"]["score"] for row in rows(capsys, run)}
+    published = {row["label"]: row["published"]["score"] for row in rows(capsys, run)}
     name = run.name
-    assert found == {name: 29.08, f"{name}, mask1": None, f"{name}, mask2": None}
+    assert published == {name: 29.08, f"{name}, mask1": None, f"{name}, mask2": None}

@@ -33,9 +33,9 @@ Generate test with beam=5: BLEU4 = 0.00
 
 def test_hypotheses_come_back_in_order_without_bpe(tmp_path):
     (tmp_path / "gen.txt").write_text(GENERATED)
-    found = read_generated(tmp_path / "gen.txt")
-    assert found.hypotheses == ["A bc !", "", "CC &amp; D"]
-    assert found.sentences_per_second == 2.0
+    generated = read_generated(tmp_path / "gen.txt")
+    assert generated.hypotheses == ["A bc !", "", "CC &amp; D"]
+    assert generated.sentences_per_second == 2.0
 
 
 def test_the_output_of_fairseq_generate_tells_the_search(tmp_path):
@@ -46,8 +46,8 @@ def test_the_output_of_fairseq_generate_tells_the_search(tmp_path):
         "'decode_with': 'aux:2'}, 'dataset': {'gen_subset': 'valid'}}\n"
     )
     (tmp_path / "out").write_text("H-0\t-0.1\ta\n")
-    found = read_generated(tmp_path / "out", log)
-    assert found.subset == "valid" and found.search == {
+    generated = read_generated(tmp_path / "out", log)
+    assert generated.subset == "valid" and generated.search == {
         "beam": 4, "lenpen": 0.6, "max-len-a": 0.0, "min-len": 1, "length-penalty": "wu",
         "mask-source-layers": "1,2", "decode-with": "aux:2",
     }  # fmt: skip
@@ -81,8 +81,8 @@ def test_a_second_score_keeps_what_the_record_has(tmp_path, capsys):
     assert score_command.main([*words.split(), "--as", "other", "--subset", "valid"]) == 0
     record = json.loads(run.read_text())
     assert record["name"] == tmp_path.name and record["training"]["updates"] == 25
-    found = [(each["subset"], each["name"]) for each in record["decodings"]]
-    assert found == [("test", ""), ("valid", "other")]
+    sets = [(each["subset"], each["name"]) for each in record["decodings"]]
+    assert sets == [("test", ""), ("valid", "other")]
     first = record["decodings"][0]
     assert (first["sentences_per_second"], first["tokens_per_second"]) == (2.0, 671.33)
     assert first["hypotheses"] == "gen.txt" and first["references"][0]["path"] == "ref.de"

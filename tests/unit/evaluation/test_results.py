@@ -193,13 +193,13 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
 def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
     for seed, chrf in ((1, 40.0), (2, 44.0)):
         scores = (Score("mteval-v13a", 1.0, "b", ""), Score("chrf", chrf, "c", ""))
-        name, way = f"plain-s{seed}", {"scores": scores}
-        finished(task, name, arch="transformer_standard", decoding=way)
+        name, decoding = f"plain-s{seed}", {"scores": scores}
+        finished(task, name, arch="transformer_standard", decoding=decoding)
     numbers = PublishedScore(50.0, "chrf", "Table 1", "dropout: 0.2")
     monkeypatch.setattr(results_command, "_published", lambda run, metric: numbers)
-    found = {row["label"]: row for row in rows(capsys, task, "--over-seeds")}
-    assert found["plain"]["to_published"] == pytest.approx(-8)
-    assert found["b-plain"]["to_published"] == pytest.approx(3.0 - 50)
+    by_label = {row["label"]: row for row in rows(capsys, task, "--over-seeds")}
+    assert by_label["plain"]["to_published"] == pytest.approx(-8)
+    assert by_label["b-plain"]["to_published"] == pytest.approx(3.0 - 50)
     results(task)
     assert "b-plain differs from the published run: dropout: 0.2" in capsys.readouterr().out
 
@@ -222,8 +222,8 @@ def test_tokenised_text_is_compared_with_one_reference():
 def test_packed_runs_make_the_same_table_without_the_runs(task, capsys):
     """Of the output of fairseq-generate, and of plain text."""
     flags = "--adam-betas '(0.9, 1)' --seed 1"
-    way = {"kind": "generated", "tokenizer": "moses", "search": "--beam 5"}
-    generated = finished(task, "c-dc-s1", flags=flags, decoding=way)
+    decoding = {"kind": "generated", "tokenizer": "moses", "search": "--beam 5"}
+    generated = finished(task, "c-dc-s1", flags=flags, decoding=decoding)
     change(generated, checkpoints=("checkpoints/checkpoint_last.pt",))
     pieces = 4 * ["Ein Ha@@ us steht am Bach .", "Die Katze schl&quot; .", "Wir gehen nach Hause ."]
     lines = "".join(f"H-{n}\t-0.1\t{text}\n" for n, text in enumerate(pieces))
@@ -239,7 +239,7 @@ def test_packed_runs_make_the_same_table_without_the_runs(task, capsys):
     of_all = (task, "--metric", "multi-bleu", "--baseline", "c-dc-s1", "--json")
     with pytest.raises(UserError, match="multi-bleu scores tokenised text"):
         results(*of_all)
-    whole = rows(capsys, task)
+    first = rows(capsys, task)
     for run in ("a-dc", "b-plain", "c-dc-s1"):
         export(task / run, "--no-model", "--run", home / run)
     results(generated, "--metric", "multi-bleu", "--json")
@@ -248,11 +248,11 @@ def test_packed_runs_make_the_same_table_without_the_runs(task, capsys):
         if run.is_dir():
             shutil.rmtree(run)
 
-    def without_place(found):
-        return [{**row, "run": None} for row in found]
+    def without_place(table):
+        return [{**row, "run": None} for row in table]
 
     again = rows(capsys, home)
-    assert without_place(again) == without_place(whole)
+    assert without_place(again) == without_place(first)
     assert {row["run"] for row in again} == {str(home / n) for n in ("a-dc", "b-plain", "c-dc-s1")}
     kept = home / generated.name
     assert without_place(rows(capsys, kept, "--metric", "multi-bleu")) == without_place(tokenized)

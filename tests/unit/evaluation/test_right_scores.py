@@ -60,19 +60,19 @@ def score(folder, flags, capsys):
 
 
 def test_compound_split_is_the_same_with_and_without_aggressive_hyphens(tmp_path, capsys):
-    found = {}
+    scores = {}
     for name, aggressive in (("moses", False), ("moses-a", True)):
         write(tmp_path, hyp=moses(HYPOTHESES, aggressive), ref=moses(REFERENCE, aggressive))
         flags = f"hyp --tokenized --tokenized-reference ref --tokenizer {name}"
-        found[name], how = score(tmp_path, flags, capsys)
+        scores[name], how = score(tmp_path, flags, capsys)
         assert how["compound-split"].endswith("both: @-@ joined, hyphens inside words split")
     assert " @-@ " in moses(REFERENCE, True)[0]
     plain = [
         [split_compounds(line) for line in moses(side, False)] for side in (HYPOTHESES, REFERENCE)
     ]
     expected = multi_bleu(*plain)  # get_ende_bleu.sh tokenises without -a
-    assert found["moses"]["compound-split"] == pytest.approx(expected)
-    assert found["moses-a"]["compound-split"] == pytest.approx(expected)
+    assert scores["moses"]["compound-split"] == pytest.approx(expected)
+    assert scores["moses-a"]["compound-split"] == pytest.approx(expected)
 
 
 def test_both_sides_of_truecased_text_are_detruecased(tmp_path, capsys):
@@ -80,7 +80,7 @@ def test_both_sides_of_truecased_text_are_detruecased(tmp_path, capsys):
     tokens = {name: truecased(moses(lines, True)) for name, lines in sides.items()}
     write(tmp_path, **tokens)
     flags = "hyp --tokenized --tokenized-reference ref --tokenizer moses-a --truecased"
-    found, how = score(tmp_path, flags, capsys)
+    scores, how = score(tmp_path, flags, capsys)
     case, join = MosesDetruecaser(), MosesDetokenizer(lang="de")
     raw = {
         name: [join.detokenize(case.detruecase(line), unescape=True) for line in lines]
@@ -88,11 +88,11 @@ def test_both_sides_of_truecased_text_are_detruecased(tmp_path, capsys):
     }
     assert raw["ref"][0].startswith("Die 33-Fuß-Jacht")
     expected = sacrebleu.corpus_bleu(raw["hyp"], [raw["ref"]]).score
-    assert found["mteval-v13a"] == pytest.approx(expected)
+    assert scores["mteval-v13a"] == pytest.approx(expected)
     undone = "detruecased, moses-a undone"
     assert how["mteval-v13a"] == f"hypotheses {undone}; reference {undone}"
     # the tokenised lines stay as they are
-    assert found["multi-bleu"] == pytest.approx(multi_bleu(tokens["hyp"], tokens["ref"]))
+    assert scores["multi-bleu"] == pytest.approx(multi_bleu(tokens["hyp"], tokens["ref"]))
 
 
 # -- where text comes from, and what is scored -----------------------------------------------
@@ -101,9 +101,9 @@ def test_both_sides_of_truecased_text_are_detruecased(tmp_path, capsys):
 def test_text_that_somebody_else_has_tokenised_is_scored_as_it_is(tmp_path, capsys):
     """As a recipe of ``dc-nmt new --tokenized`` has it: the references differ in spaces alone."""
     reference = moses(REFERENCE, True)
-    given = [f"{line.replace(' ', '  ')} " for line in reference]
-    write(tmp_path, hyp=moses(HYPOTHESES, True), ref=reference, given=given)
-    words = [tmp_path / "hyp", "--tokenized", "--reference", tmp_path / "given"]
+    spaced = [f"{line.replace(' ', '  ')} " for line in reference]
+    write(tmp_path, hyp=moses(HYPOTHESES, True), ref=reference, spaced=spaced)
+    words = [tmp_path / "hyp", "--tokenized", "--reference", tmp_path / "spaced"]
     words += ["--tokenized-reference", tmp_path / "ref", "--target-lang", "de"]
     words += ["--tokenizer", "none", "--metrics", "multi-bleu"]
     assert score_command.main([str(word) for word in words]) == 0

@@ -88,10 +88,10 @@ def test_scores_and_intervals_are_those_of_sacrebleu():
                           smooth_method="none")), ("chrf", CHRF()), ("ter", TER())):  # fmt: skip
         ours = paired_bootstrap(dict(systems), reference, "en", METRICS[name])
         _, scores = PairedTest(systems, {"m": metric}, [reference], "bs", 1000)()
-        theirs = scores[next(key for key in scores if key != "System")]
-        assert [c.score for c in ours] == [r.score for r in theirs]
-        assert [c.interval for c in ours] == pytest.approx([r.ci for r in theirs])
-        assert 0.0009 < theirs[1].p_value < 0.6 * ours[1].against.p_value
+        expected = scores[next(key for key in scores if key != "System")]
+        assert [c.score for c in ours] == [r.score for r in expected]
+        assert [c.interval for c in ours] == pytest.approx([r.ci for r in expected])
+        assert 0.0009 < expected[1].p_value < 0.6 * ours[1].against.p_value
 
 
 # -- several seeds -----------------------------------------------------------------------------

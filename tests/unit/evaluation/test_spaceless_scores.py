@@ -44,15 +44,15 @@ def test_a_perfect_translation_has_the_whole_score_and_another_does_not(
         words = [path, "--reference", reference, "--target-lang", lang]
         assert cli.main(["score", *words, "--out", str(tmp_path / "out.json")]) == 0
         scores = json.loads((tmp_path / "out.json").read_text("utf-8"))["decodings"][0]["scores"]
-        found = {score["metric"]: score["value"] for score in scores}
-        bleu, chrf, ter = found.values()
-        assert list(found) == [default_bleu(lang, [right]), "chrf", "ter-char"]
+        values = {score["metric"]: score["value"] for score in scores}
+        bleu, chrf, ter = values.values()
+        assert list(values) == [default_bleu(lang, [right]), "chrf", "ter-char"]
         assert (round(bleu), round(chrf), ter) == (100, 100, 0) if perfect else True
-        assert perfect or (30 < bleu < 99 and 30 < chrf < 99 and 0 < ter < 40), found
+        assert perfect or (30 < bleu < 99 and 30 < chrf < 99 and 0 < ter < 40), values
     for metric in ("mteval-v13a", "mteval-v13a-lc", "ter"):
         assert cli.main(["score", *words, "--metrics", metric]) == 1
-        told = capsys.readouterr().err
-        assert f"{metric}: splits text at spaces" in told and "use " in told
+        printed = capsys.readouterr().err
+        assert f"{metric}: splits text at spaces" in printed and "use " in printed
     if not known:  # sacreBLEU's default for a language that it does not know is 13a
         assert cli.main(["score", *words, "--metrics", "sacrebleu"]) == 1
 
@@ -63,9 +63,11 @@ def test_compare_counts_characters_too(tmp_path, capsys):
     words = ["compare", bad, good, "--reference", good]
     for lang in ("th", UNKNOWN):
         assert cli.main([*words, "--target-lang", lang]) == 0
-        told = capsys.readouterr().out
+        printed = capsys.readouterr().out
         assert (
-            "tok:char" in told and "100.00" in told and told.splitlines()[2].split()[1] == "69.75"
+            "tok:char" in printed
+            and "100.00" in printed
+            and printed.splitlines()[2].split()[1] == "69.75"
         )
         assert cli.main([*words, "--target-lang", lang, "--metric", "mteval-v13a"]) == 1
         assert "splits text at spaces" in capsys.readouterr().err

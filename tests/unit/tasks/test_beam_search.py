@@ -86,8 +86,8 @@ def searched(generator_class, models, words, batch, settings):
     return generator_class(models, words, **settings).generate(models, batch)
 
 
-def assert_same(ours, theirs):
-    for mine, yours in zip(ours, theirs, strict=True):
+def assert_same(ours, expected):
+    for mine, yours in zip(ours, expected, strict=True):
         assert len(mine) == len(yours)
         for one, other in zip(mine, yours, strict=True):
             assert one["tokens"].tolist() == other["tokens"].tolist()
@@ -110,14 +110,14 @@ def batch(words):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_hypotheses_and_scores_are_fairseqs(name, sharpness, words, batch):
     models = [Model(words, sharpness)]
-    found = [
+    results = [
         searched(kind, models, words, batch, SETTINGS[name])
         for kind in (BeamSearchGenerator, SequenceGenerator)
     ]
-    assert len({len(row["tokens"]) for rows in found[1] for row in rows}) > (
+    assert len({len(row["tokens"]) for rows in results[1] for row in rows}) > (
         0 if "min_len" in SETTINGS[name] else 1
     )
-    assert_same(*found)
+    assert_same(*results)
 
 
 def test_ensembles(words, batch):
@@ -131,8 +131,8 @@ def test_ensembles(words, batch):
 
 
 def test_nan_ends_no_search(words, batch):
-    found = searched(BeamSearchGenerator, [Model(words, 1.0, nan_after=3)], words, batch, {})
-    assert all(len(rows) == 4 for rows in found)
+    results = searched(BeamSearchGenerator, [Model(words, 1.0, nan_after=3)], words, batch, {})
+    assert all(len(rows) == 4 for rows in results)
 
 
 def test_a_sentence_without_a_translation_is_told(words, batch):
@@ -179,7 +179,7 @@ class LoopBlocker(torch.nn.Module):
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_no_ngram_twice(size, words, batch):
-    models, found = [Model(words, 0.3)], []
+    models, results = [Model(words, 0.3)], []
     plain = searched(BeamSearchGenerator, models, words, batch, {"min_len": 12})
     # in fairseq's loop with a plain reference, in it with ours (as sampling does), in our own
     searches = [(SequenceGenerator, LoopBlocker), (SequenceGenerator, RepeatBlocker)]
@@ -187,8 +187,8 @@ def test_no_ngram_twice(size, words, batch):
         settings = {"beam_size": 4, "max_len_b": 12, "min_len": 12, "no_repeat_ngram_size": size}
         generator = kind(models, words, **settings)
         generator.repeat_ngram_blocker = blocker(size)
-        found.append(generator.generate(models, batch))
-    assert_same(found[0], found[1])
-    assert_same(found[0], found[2])
-    texts = [[rows[0]["tokens"].tolist() for rows in each] for each in (plain, found[0])]
+        results.append(generator.generate(models, batch))
+    assert_same(results[0], results[1])
+    assert_same(results[0], results[2])
+    texts = [[rows[0]["tokens"].tolist() for rows in each] for each in (plain, results[0])]
     assert texts[0] != texts[1]

@@ -25,7 +25,7 @@ def products(monkeypatch):
     return seen
 
 
-def found(model, **options):
+def hypotheses_of(model, **options):
     hypotheses = translated(model, **options)
     assert not any("forward" in layer.__dict__ for layer in model.modules())
     return hypotheses
@@ -42,10 +42,10 @@ def same(packed, plain):
 @pytest.mark.parametrize("combination", VALUES, ids=" ".join)
 def test_every_kind_translates_the_same(combination, products, monkeypatch):
     model = perturb(transformer(combination))
-    packed = found(model)
+    packed = hypotheses_of(model)
     assert products
     monkeypatch.setattr(onednn_layers, "_helps", lambda bfloat16: False)
-    same(packed, found(model))
+    same(packed, hypotheses_of(model))
 
 
 @pytest.mark.parametrize(
@@ -58,29 +58,29 @@ def test_every_kind_translates_the_same(combination, products, monkeypatch):
 )
 def test_so_do_other_models_and_searches(model, options, products, monkeypatch):
     model = perturb(model())
-    packed = found(model, **options)
+    packed = hypotheses_of(model, **options)
     assert products
     monkeypatch.setattr(onednn_layers, "_helps", lambda bfloat16: False)
-    same(packed, found(model, **options))
+    same(packed, hypotheses_of(model, **options))
 
 
 def test_weights_of_the_moment(products):
     model = perturb(build("transformer_ctxaware"))
-    before = found(model)
+    before = hypotheses_of(model)
     for parameter in model.parameters():
         parameter.data.mul_(1.5)  # torch counts no change of .data
-    after = found(model)
+    after = hypotheses_of(model)
     assert not torch.equal(before[0]["positional_scores"], after[0]["positional_scores"])
-    same(after, found(model))
+    same(after, hypotheses_of(model))
 
 
 @pytest.mark.skipif(not onednn_layers._helps(bfloat16=True), reason="this CPU has no bfloat16")
 def test_bfloat16_holds_rounded_weights(products):
     model = perturb(build("transformer_dc"))
-    plain = found(model)
+    plain = hypotheses_of(model)
     products.clear()
     with bfloat16_products():
-        rounded = found(model)
+        rounded = hypotheses_of(model)
     assert {weight.dtype for _, weight, *_ in products} == {torch.bfloat16}
     scores = [torch.stack([each["score"] for each in some]) for some in (rounded, plain)]
     assert not torch.equal(*scores) and torch.allclose(*scores, atol=0.1)

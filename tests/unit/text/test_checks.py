@@ -54,8 +54,8 @@ def changed(path, change):
 
 def called(capsys, *words):
     code = cli.main(list(map(str, words)))
-    told = capsys.readouterr()
-    return code, told.out, told.err
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
 
 
 def once(text):
