@@ -125,10 +125,10 @@ def results(folder):
 
 def differences(folder, expected):
     """Names of files that only one of them has, or that say something else."""
-    ours, theirs = results(folder), results(expected)
-    both = ours.keys() & theirs.keys()
-    other = {name for name in both if content(ours[name]) != content(theirs[name])}
-    return sorted((ours.keys() ^ theirs.keys()) | other)
+    ours, others = results(folder), results(expected)
+    both = ours.keys() & others.keys()
+    other = {name for name in both if content(ours[name]) != content(others[name])}
+    return sorted((ours.keys() ^ others.keys()) | other)
 
 
 def kill_at(step, folder):
@@ -166,9 +166,9 @@ def test_a_full_disk(recipe, unbroken, tmp_path):
     for limit, step in LIMITS.items():
         log.unlink(missing_ok=True)
         assert begin(folder, limit).wait() == 1
-        told = log.read_text().splitlines()
-        assert step in [line for line in told if line.startswith("[")][-1], told
-        assert "error: " in told[-1] and re.search(f"({NO_SPACE}): make room", told[-1]), told
+        lines = log.read_text().splitlines()
+        assert step in [line for line in lines if line.startswith("[")][-1], lines
+        assert "error: " in lines[-1] and re.search(f"({NO_SPACE}): make room", lines[-1]), lines
         assert not list(folder.rglob("*.part")) and not list(folder.rglob("*.tmp"))
     good(folder)
     assert differences(folder, unbroken) == []

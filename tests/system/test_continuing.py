@@ -53,14 +53,14 @@ RESUMED = {
 @pytest.mark.parametrize("flags", RESUMED)
 def test_killed_and_continued_is_unbroken(flags, corpus, train, tmp_path):
     words = ["--max-epoch", 6, *flags.split()]
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    forked(corpus, whole, *words).good()
+    unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"
+    forked(corpus, unbroken, *words).good()
     killed(corpus, broken, RESUMED[flags], *words)
     train(corpus, broken, *words).good()
-    assert_same_training(load(broken), load(whole))
-    assert files(broken) == files(whole)
-    assert same(*(extra(save).get("best") for save in (broken, whole)))
-    assert updates(broken) == updates(whole)
+    assert_same_training(load(broken), load(unbroken))
+    assert files(broken) == files(unbroken)
+    assert same(*(extra(save).get("best") for save in (broken, unbroken)))
+    assert updates(broken) == updates(unbroken)
 
 
 def forked(corpus, save, *flags):
@@ -91,14 +91,16 @@ def test_a_plateau_is_counted_across_runs(corpus, tmp_path):
     """An epoch's checkpoint is saved before the learning rate follows its validation."""
     flags = ["--lr-scheduler", "reduce_lr_on_plateau", "--lr-patience", 1, "--lr-shrink", 0.5]
     flags += ["--lr", 0.3, "--no-epoch-checkpoints"]
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    rates = forked(corpus, whole, *flags, "--max-epoch", 8).good().logged("train_lr")
+    unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"
+    rates = forked(corpus, unbroken, *flags, "--max-epoch", 8).good().logged("train_lr")
     assert rates[-1] < rates[5] < rates[0], "it is lowered twice"
     forked(corpus, broken, *flags, "--max-epoch", 5).good()
     killed(corpus, broken, lambda: kill_before_update(46), *flags, "--max-epoch", 8)
     forked(corpus, broken, *flags, "--max-epoch", 8).good()
-    assert_same_training(load(broken), load(whole))
-    counts = [load(save)["optimizer_history"][-1]["lr_scheduler_state"] for save in (broken, whole)]
+    assert_same_training(load(broken), load(unbroken))
+    counts = [
+        load(save)["optimizer_history"][-1]["lr_scheduler_state"] for save in (broken, unbroken)
+    ]
     assert all(counts[0][name] == counts[1][name] for name in ("best", "num_bad_epochs"))
 
 

@@ -32,9 +32,9 @@ def generate(folder, data, checkpoint, *flags):
 
 def test_a_damaged_checkpoint(corpus, last, tmp_path):
     path = changed(last, tmp_path / "damaged.pt", lambda state: state.update(model=[1]))
-    told = "is not a fairseq checkpoint"
-    assert_explained(generate(tmp_path, corpus, path), path, told)
-    assert_explained(train(corpus, tmp_path, ARCH, "--restore-file", path), path, told)
+    problem = "is not a fairseq checkpoint"
+    assert_explained(generate(tmp_path, corpus, path), path, problem)
+    assert_explained(train(corpus, tmp_path, ARCH, "--restore-file", path), path, problem)
 
 
 def test_parameters_that_are_no_numbers(last, tmp_path):

@@ -51,17 +51,19 @@ def test_decoding(corpus, other, save, tmp_path):
     last = save / "checkpoint_last.pt"
     generate(tmp_path, corpus, last).good()
     generate(tmp_path, corpus, f"{last}{os.pathsep}{save / 'checkpoint_best.pt'}").good()
-    said = [other, "target dictionary", last]
-    assert_explained(generate(tmp_path, other, last), *said)
-    assert_explained(run(tmp_path, "validate", other, "--path", last, *VALIDATE), *said)
+    words = [other, "target dictionary", last]
+    assert_explained(generate(tmp_path, other, last), *words)
+    assert_explained(run(tmp_path, "validate", other, "--path", last, *VALIDATE), *words)
 
 
 def test_an_ensemble_of_two_dictionaries(corpus, other, save, tmp_path):
     words = training(other, tmp_path, *STOCK, "--max-epoch", 1)
     run(tmp_path, "train", *words).good()
-    ours, theirs = save / "checkpoint_last.pt", tmp_path / "checkpoint_last.pt"
-    assert_explained(generate(tmp_path, corpus, f"{ours}{os.pathsep}{theirs}"), corpus, theirs)
-    words = [str(ours), str(theirs), "--out", str(tmp_path / "mean.pt")]
+    last, other_last = save / "checkpoint_last.pt", tmp_path / "checkpoint_last.pt"
+    assert_explained(
+        generate(tmp_path, corpus, f"{last}{os.pathsep}{other_last}"), corpus, other_last
+    )
+    words = [str(last), str(other_last), "--out", str(tmp_path / "mean.pt")]
     with pytest.raises(UserError, match="different dictionaries"):
         average.main(words)
     assert not (tmp_path / "mean.pt").exists()
@@ -72,6 +74,17 @@ def test_training(flag, other, save, tmp_path):
     last = save / "checkpoint_last.pt"
     words = training(other, tmp_path, *STOCK, "--max-epoch", 2, flag, last)
     assert_explained(run(tmp_path, "train", *words), other, "target dictionary", last)
+
+
+def test_a_folder_of_another_run(corpus, save):
+    """Another architecture may have parameters of the same names and shapes."""
+    before = (save / "checkpoint_last.pt").read_bytes()
+    words = training(corpus, save, *STOCK, "--max-epoch", 2)
+    other = run(save, "train", *words, "--arch", "transformer_iwslt_de_en")
+    assert_explained(other, f"--save-dir {save}", "'transformer'", "'transformer_iwslt_de_en'")
+    reverse = run(save, "train", *words, "--source-lang", TARGET, "--target-lang", SOURCE)
+    assert_explained(reverse, f"from {SOURCE} to {TARGET}", "the other direction")
+    assert (save / "checkpoint_last.pt").read_bytes() == before
 
 
 def test_from_pretrained(corpus, other, save):

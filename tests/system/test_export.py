@@ -40,8 +40,8 @@ def test_stock_export_in_plain_fairseq(trained, corpus, bare, tmp_path):
     at = words.index("--task")
     words[at : at + 2] = ["--task", "translation", "--required-batch-size-multiple", 1]
     code = f"{BLOCKER}from fairseq_cli.generate import cli_main; cli_main()"
-    found = bare.run(code, *words, folder=tmp_path).good().hypotheses()
-    texts = {number: text for number, (_, text) in found.items()}
+    hypotheses = bare.run(code, *words, folder=tmp_path).good().hypotheses()
+    texts = {number: text for number, (_, text) in hypotheses.items()}
     assert texts == {number: text for number, (_, text) in expected.items()}
     assert len(set(texts.values())) > 10  # not one sentence for everything
 
@@ -57,11 +57,13 @@ def test_ctranslate2_translates_alike(trained, corpus, tmp_path):
     translator = ctranslate2.Translator(str(tmp_path / "ct2"), device="cpu", inter_threads=1)
     lines = (corpus.parent / "text" / f"test.{SOURCE}").read_text("utf-8").splitlines()
     sources = [line.split() for line in lines]
-    for number, found in enumerate(
+    for number, translated in enumerate(
         translator.translate_batch(sources, beam_size=1, max_decoding_length=12)
     ):
         _, text = expected[number]
-        pieces = [piece for piece in found.hypotheses[0] if piece != "<s>"]  # fairseq prints none
+        pieces = [
+            piece for piece in translated.hypotheses[0] if piece != "<s>"
+        ]  # fairseq prints none
         assert " ".join(pieces) == text
     export([str(path), *words[:-1], str(tmp_path / "int8"), "--quantization", "int8"])
     small = sum(file.stat().st_size for file in (tmp_path / "int8").iterdir())

@@ -41,15 +41,15 @@ print(os.path.dirname(dc_nmt_plugin.__file__))
 WAYS = [
     ("{ours}", f"{PACKAGE}/", "", "{ours}"),
     ("{elsewhere}", f"{{ours}}/{PACKAGE}", "", "{ours}"),
-    ("{elsewhere}", f"{{theirs}}/{PACKAGE}/", "{theirs}", "{theirs}"),
-    ("{ours}", f"{{theirs}}/{PACKAGE}", "{ours}", "{theirs}"),
+    ("{elsewhere}", f"{{installed}}/{PACKAGE}/", "{installed}", "{installed}"),
+    ("{ours}", f"{{installed}}/{PACKAGE}", "{ours}", "{installed}"),
 ]
 
 
 @pytest.mark.parametrize(("folder", "user_dir", "path", "where"), WAYS)
 def test_user_dir_in_every_form(folder, user_dir, path, where, installed, bare, tmp_path):
     """Relative, absolute, with a slash; checkout and installed copy, alone and side by side."""
-    places = {"ours": ROOT, "theirs": installed, "elsewhere": tmp_path}
+    places = {"ours": ROOT, "installed": installed, "elsewhere": tmp_path}
     folder, user_dir, path, where = (
         each.format(**places) for each in (folder, user_dir, path, where)
     )

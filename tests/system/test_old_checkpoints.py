@@ -22,9 +22,9 @@ def test_an_old_checkpoint_translates_as_before(arch: str, tmp_path: Path):
     words = [OLD, "--path", OLD / f"{arch}.pt", "--user-dir", ROOT / "dc_nmt_plugin"]
     words += ["--task", "translation", "--cpu", "--beam", 3, "--num-workers", 0]
     done = run(tmp_path, "generate", *words).good()
-    found = [line[2:] for line in done.output.splitlines() if line.startswith("H-")]
+    hypotheses = [line[2:] for line in done.output.splitlines() if line.startswith("H-")]
     expected = translations((OLD / f"{arch}.txt").read_text("utf-8").splitlines())
-    for number, (text, score) in translations(found).items():
+    for number, (text, score) in translations(hypotheses).items():
         assert text == expected[number][0]
         assert score == pytest.approx(expected[number][1], abs=1e-4)
-    assert len(found) == len(expected) == 12
+    assert len(hypotheses) == len(expected) == 12

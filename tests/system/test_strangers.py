@@ -133,7 +133,7 @@ FOLDER = Path(fairseq.__file__).parent
 @functools.cache
 def all_calls():
     """(module, name of what is called, whether it is a method, its first argument)."""
-    found = []
+    listed = []
     for path in sorted(FOLDER.rglob("*.py")):
         parts = path.relative_to(FOLDER).with_suffix("").parts
         text = path.read_text(encoding="utf-8")
@@ -143,8 +143,8 @@ def all_calls():
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and node.args:
                 name = getattr(node.func, "attr", getattr(node.func, "id", None))
-                found.append((module, name, isinstance(node.func, ast.Attribute), node.args[0]))
-    return found
+                listed.append((module, name, isinstance(node.func, ast.Attribute), node.args[0]))
+    return listed
 
 
 def calls(name):
