@@ -77,18 +77,21 @@ class JointLossCriterion(FairseqCriterion):
         self.report_accuracy = report_accuracy
         self.with_diagnostics = not no_diagnostics
 
-    def forward(self, model: Any, sample: dict[str, Any]) -> tuple[Tensor, int, dict[str, Any]]:
+    def forward(
+        self, model: Any, sample: dict[str, Any], reduce: bool = True
+    ) -> tuple[Tensor, int, dict[str, Any]]:
         """
         Args:
             model: an encoder-decoder or language model of this package
             sample: fairseq's batch
+            reduce: return the summed loss; otherwise one loss a target position, (B * T, 1)
 
         Returns:
             loss, sample size (denominator of the gradient), and what to log
         """
         diagnosing = self.with_diagnostics and not model.training
         gamma = float(getattr(model, "aux_weight", 0.0))
-        joint = gamma > 0 and _has_auxiliary(model)
+        joint = reduce and gamma > 0 and _has_auxiliary(model)
         totals: Totals = {}
         with self._diagnosing(model, sample, totals) if diagnosing else nullcontext():
             features, extra = model(**sample["net_input"], features_only=True, with_auxiliary=joint)
@@ -98,7 +101,7 @@ class JointLossCriterion(FairseqCriterion):
             "nsentences": sample["target"].size(0),
             "sample_size": sample["target"].size(0) if self.sentence_avg else sample["ntokens"],
         }
-        main = self.decoder_loss(model, features, target)
+        main = self.decoder_loss(model, features, target, reduce)
         loss = main.loss
         if joint:
             loss = loss + gamma * self._auxiliary_loss(model, extra, target, logging_output)
@@ -126,7 +129,9 @@ class JointLossCriterion(FairseqCriterion):
                 log[f"aux{layer}_n_correct"] = part.correct
         return total
 
-    def decoder_loss(self, model: Any, features: Tensor, target: Tensor) -> DecoderLoss:
+    def decoder_loss(
+        self, model: Any, features: Tensor, target: Tensor, reduce: bool = True
+    ) -> DecoderLoss:
         """Returns the loss of one decoder's states (B, T, C) against target (B, T).
 
         (1 - ε - ε_i) nll + ε_i Σ_v -log p_v with ε_i = ε / (V - 1); softmax in float32.
@@ -142,7 +147,10 @@ class JointLossCriterion(FairseqCriterion):
         logits = model.decoder.output_layer(features)  # (N, V)
         exact = torch.promote_types(logits.dtype, torch.float32)
         lprobs = torch.log_softmax(logits, dim=-1, dtype=exact)
-        loss, nll = label_smoothed_nll_loss(lprobs, target, self.eps, ignored)
+        loss, nll = label_smoothed_nll_loss(lprobs, target, self.eps, ignored, reduce)
+        if not reduce:  # back to all positions, with 0 at padding
+            zeros = loss.new_zeros(len(words))
+            loss, nll = (zeros.index_copy(0, real, part)[:, None] for part in (loss, nll))
         if self._counts_correct(model):
             correct = (logits.argmax(dim=1).eq(target) & target.ne(self.padding_idx)).sum()
         else:

@@ -152,6 +152,13 @@ def test_what_is_logged_of_auxiliary_decoders():
             assert numbers[f"aux{layer}_{name}"] == pytest.approx(expected[name], rel=1e-6), name
 
 
+def test_unreduced_loss_is_per_position():
+    house = build("transformer_standard").double()
+    loss, _, _ = joint_criterion()(house, batch(), reduce=False)
+    expected, _, _ = stock_criterion()(house, batch(), reduce=False)
+    assert torch.allclose(loss.double(), expected.double(), **CLOSE)
+
+
 def test_a_house_checkpoint_converts_back_to_stock():
     stock, house = both("post-norm")
     back = plugin_to_stock(house.state_dict())
