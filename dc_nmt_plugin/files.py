@@ -62,6 +62,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yields a temporary name beside ``path``; renames it to ``path`` if the block succeeds.
 
     A link stays a link, and its target is replaced. An existing file keeps its permissions.
+
+    Raises:
+        UserError: `path` is a folder, a pipe or a device; the folder cannot be created or written,
+            or its disk is full
     """
     target = Path(path)
     if (target.exists() and not target.is_file()) or os.path.abspath(path).startswith(_OPEN):
@@ -95,6 +99,9 @@ def making(folder: Path) -> Iterator[Path]:
     """Yields a new folder beside `folder`, and gives it the name if the block succeeds.
 
     Of two processes that make it at once, one gets the name, and the other fails.
+
+    Raises:
+        UserError: `folder` exists and is not empty, or its disk is full
     """
     target = Path(os.path.realpath(folder))
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -160,7 +167,11 @@ def sha256(*paths: str | os.PathLike[str]) -> str:
 
 
 def load_json(path: Path) -> Any:
-    """Returns the content of a JSON file; Python's NaN and infinities are no JSON."""
+    """Returns the content of a JSON file.
+
+    Raises:
+        UserError: an unreadable file, or no JSON; Python's NaN and infinities are none
+    """
     try:
         return msgspec.json.decode(path.read_bytes())
     except OSError as error:
@@ -170,7 +181,11 @@ def load_json(path: Path) -> Any:
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """Returns the content of a JSON file as a dataclass or another type; see :func:`read_yaml`."""
+    """Returns the content of a JSON file as a dataclass or another type.
+
+    Raises:
+        UserError: an unreadable file, or an invalid key or value
+    """
     return _converted(path, load_json(path), kind, strict=True)
 
 
@@ -179,6 +194,9 @@ def read_yaml(path: Path, kind: type[T]) -> T:
 
     Single values are read as the type says, from their text: 27.50 keeps its decimals as a
     ``Decimal``, and ``no`` stays a word as a ``str``. Choices are ``Literal["a", "b"]``.
+
+    Raises:
+        UserError: an unreadable file, or an invalid key or value
     """
     try:
         values = yaml.load(path.read_text("utf-8"), _TextLoader)

@@ -54,6 +54,8 @@ class ShellWord(str):
 
 @dataclass(frozen=True)
 class Command:
+    """A command line."""
+
     words: Sequence[str]  # program and arguments
     output: Path | None = None  # file of standard output; default the step's log
     log: Path | None = None  # copy of the output that later steps read, for a script
@@ -64,7 +66,11 @@ class Command:
         return f"{text} > {shlex.quote(str(self.output))}" if self.output else text
 
     def run(self, log: Path) -> None:
-        """Runs the command and appends its output to `log`; prints the end of a failed one's."""
+        """Runs the command and appends its output to `log`.
+
+        Raises:
+            UserError: the command failed; its last lines are on standard error
+        """
         if self.call:
             self.call(log)
             return
@@ -82,6 +88,8 @@ class Command:
 
 @dataclass(frozen=True)
 class Step:
+    """A step that makes one folder."""
+
     name: str  # printed at the start
     folder: Path  # the result
     stamp: Callable[[], str]  # returns the digest of the inputs; called after the steps before
@@ -94,6 +102,9 @@ class Step:
         """Fills ``FOLDER.part``, then renames it; after a failure only the log remains.
 
         ``FOLDER.log`` always belongs to the present folder, so it shows how the folder was made.
+
+        Raises:
+            UserError: a command failed
         """
         stamp = self.stamp()
         part = self.folder.with_name(f"{self.folder.name}.part")
@@ -135,7 +146,11 @@ class Pipeline:
         print(f"[{int(time.monotonic() - self._began):4d}s] {text}", flush=True)
 
     def run(self, folder: Path, *steps: Step) -> None:
-        """Runs the steps that are not done, while no other process does so in the folder."""
+        """Runs the steps that are not done, while no other process does so in the folder.
+
+        Raises:
+            UserError: a step failed
+        """
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder / ".lock", lambda: self.say(f"waiting for another recipe in {folder}")):
             for step in steps:

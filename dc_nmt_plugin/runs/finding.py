@@ -32,6 +32,9 @@ class Run:
 
         RUN is a folder or a record. NAME is that of ``dc-nmt evaluate --as``, after a set other
         than test and a full stop.
+
+        Raises:
+            UserError: no record, or no such translation
         """
         place, name = _split_name(path)
         runs = cls.all_of(place)
@@ -83,7 +86,11 @@ def is_run(path: Path) -> bool:
 
 
 def scored_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
-    """Finds the scored translations of runs and folders of runs, and the runs without any."""
+    """Finds the scored translations of runs and folders of runs, and the runs without any.
+
+    Raises:
+        UserError: a path is neither, or nothing is finished
+    """
     finished: list[Run] = []
     unfinished: list[Path] = []
     for path in paths:
@@ -104,7 +111,11 @@ def scored_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
 
 
 def chosen_names(chosen: Sequence[str] | None, own: Sequence[str]) -> list[str]:
-    """Returns the names of ``--names``, or the systems' own names without that flag."""
+    """Returns the names of ``--names``, or the systems' own names without that flag.
+
+    Raises:
+        UsageError: another number of names, or one name twice
+    """
     if chosen and len(chosen) != len(own):
         raise UsageError(f"--names: {len(chosen)} names for {len(own)} systems")
     names = list(chosen or own)
@@ -141,7 +152,11 @@ def text_file(folder: Path, path: str | os.PathLike[str]) -> TextFile:
 
 
 def located(origin: Path, record: Record, file: TextFile | str | None) -> str | None:
-    """Returns where a file of the record at `origin` is now; the first place for a missing file."""
+    """Returns where a file of the record at `origin` is now; the first place for a missing file.
+
+    Raises:
+        UserError: there is only another text by that name
+    """
     if file is None:
         return None
     # by the digest, because another text may have that name now

@@ -133,7 +133,11 @@ def run_folder(save_dir: Path) -> Path:
 
 
 def read_record(path: Path) -> Record:
-    """Reads a record, or the record in the folder of a run."""
+    """Reads a record, or the record in the folder of a run.
+
+    Raises:
+        UserError: it is missing, damaged, or of another version
+    """
     path = record_path(path)
     values = load_json(path)
     if not isinstance(values, dict) or "schema" not in values:
@@ -148,7 +152,11 @@ def read_record(path: Path) -> Record:
 
 
 def record_path(path: Path) -> Path:
-    """Returns the path of the record of a run's folder; other paths as they are."""
+    """Returns the path of the record of a run's folder; other paths as they are.
+
+    Raises:
+        UserError: the folder has no record
+    """
     if not path.is_dir():
         return path
     if not (path / RECORD).is_file():
