@@ -59,10 +59,13 @@ def portable(state: Mapping[str, Any], name: str, data: str) -> dict[str, Any]:
         data: the folder of its text, for the settings
 
     Raises:
-        UserError: a parameter is too large for half precision
+        UserError: a parameter is too large for half precision, or the checkpoint is of a fairseq
+            before 0.10
     """
     from fairseq.dataclass.configs import FairseqConfig
 
+    if not state.get("cfg"):
+        raise UserError(f"{name}: was written by a fairseq before 0.10, and cannot be kept.")
     model = {}
     for key, tensor in state["model"].items():
         model[key] = tensor.half() if tensor.is_floating_point() else tensor
