@@ -121,7 +121,7 @@ class BeamSearchGenerator(SequenceGenerator):
             done: list[int] = []  # sentences, as they are numbered now
             if ended.numel():
                 sums = best[:, :beam].masked_select(first)
-                done = self.finalize_hypos(
+                done = self.finalize_hypos(  # None: no attention weights
                     step, ended, sums, tokens, scores, results, ready, beam, None, lengths, longest
                 )
             if all(ready):
