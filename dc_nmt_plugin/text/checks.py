@@ -127,19 +127,29 @@ class Scan:
 
 
 def scan_lines(name: object, lines: Iterable[str]) -> Scan:
-    """Scans the lines of a text, without their ends."""
+    """Scans the lines of a text, without their ends.
+
+    Raises:
+        UserError: most lines end in CR alone
+    """
     head: list[str] = []
     texts: list[int] = []
     counts: dict[str, tuple[int, int, str]] = {}  # kind → lines, first line, example
-    composed = 0
+    composed = returns = 0
     for number, line in enumerate(lines, start=1):
         if number <= HEAD:
             head.append(line)
         texts.append(hash(bare(line)) if is_visible(line) else NOTHING)
         composed += is_composed(line)
+        returns += line.count("\r")
         for kind, example in _problems(line):
             before, first, first_example = counts.get(kind, (0, number, example))
             counts[kind] = (before + 1, first, first_example)
+    if returns > len(texts):
+        raise UserError(
+            f"{name}: its lines end in {returns:,} carriage returns without line feeds; "
+            rf"tr '\r' '\n' < {name} > NEW makes line feeds of them"
+        )
     sign = None if is_spaceless(None, head[:SAMPLED]) else tokenized_sign(head)
     if sign:
         counts["tokenized"] = sign
@@ -174,7 +184,8 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
     """Returns the scans of each group's files, one file or a pair, and all findings.
 
     Raises:
-        UserError: a file cannot be read, or the files of a pair have different numbers of lines
+        UserError: a file cannot be read, or has lines that end in CR alone; or the files of a pair
+            have different numbers of lines
     """
     scans = [[scan_lines(path, stream_lines(path)) for path in group] for group in groups]
     for first, *others in scans:
@@ -246,7 +257,7 @@ def tokenized_sign(lines: Sequence[str]) -> tuple[int, int, str] | None:
         mark = _MOSES_MARK.findall(lines[marked[0] - 1])[0].strip()
         return len(marked), marked[0], f"{mark!r} in line {marked[0]}"
     free = [number for number, line in enumerate(lines, start=1) if _FREE_STOP.search(line)]
-    stops = sum(map(bool, map(_STOP.search, lines)))
+    stops = _with_stop(lines)
     if free and 2 * len(free) >= stops:
         text = f"{len(free)} of {stops} lines with free-standing punctuation, as line {free[0]}"
         return len(free), free[0], text
@@ -255,7 +266,11 @@ def tokenized_sign(lines: Sequence[str]) -> tuple[int, int, str] | None:
 
 def looks_raw(lines: Sequence[str]) -> bool:
     """Returns True if most commas and full stops, in at least ten lines, touch a word."""
-    return sum(map(bool, map(_STOP.search, lines))) >= 10 and tokenized_sign(lines) is None
+    return _with_stop(lines) >= 10 and tokenized_sign(lines) is None
+
+
+def _with_stop(lines: Sequence[str]) -> int:
+    return sum(1 for line in lines if _STOP.search(line))
 
 
 # -- single lines ----------------------------------------------------------------------------
