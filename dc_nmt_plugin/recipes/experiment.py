@@ -162,8 +162,9 @@ def training_step(
 
     def stamp() -> str:
         text = read_stamp(run.binarised / ".stamp")
-        # earlier versions stamped the flags in the order of the command line
-        before = stamp_of([text, *fixed, *identity])
+        # earlier versions stamped the flags in the order of the command line, tokens without dashes
+        words = [word.replace("--tokens=", "tokens=") for word in identity]
+        before = stamp_of([text, *fixed, *words])
         if read_stamp(run.folder / "settings.stamp") == before:
             return before
         return stamp_of([text, *sorted(flag_values([*fixed, *identity]).items())])

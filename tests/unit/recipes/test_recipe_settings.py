@@ -160,15 +160,18 @@ def test_texts_that_are_prepared_stay_so():
         assert text(task, "--sample", 50).text.stamp() == sample
 
 
-def test_a_training_is_stamped_as_it_has_always_been(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("more", "stamp"), [((), "cdf021d1dcb7237d"), (("--update-freq", 2), "70e806bc1d5cc6b4")]
+)
+def test_a_training_is_stamped_as_it_has_always_been(more, stamp, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    plan = training("iwslt15_en_vi", "transformer_dc")
+    plan = training("iwslt15_en_vi", "transformer_dc", *more)
     binarised = plan.training.run.binarised
     binarised.mkdir(parents=True)
     (binarised / ".stamp").write_text("1-2\n")
     plan.training.folder.mkdir(parents=True)
-    (plan.training.folder / "settings.stamp").write_text("cdf021d1dcb7237d\n")
-    assert plan.training.stamp() == "cdf021d1dcb7237d"
+    (plan.training.folder / "settings.stamp").write_text(f"{stamp}\n")
+    assert plan.training.stamp() == stamp
 
 
 def test_flags_in_another_order_are_the_same_training():
