@@ -130,7 +130,10 @@ def lock_folder(folder: str, suffix: str = "") -> None:
     Raises:
         UserError: another process trains in it
     """
-    lock = open(os.path.join(folder, f".lock{suffix}"), "a")  # noqa: SIM115  kept open
+    try:
+        lock = open(os.path.join(folder, f".lock{suffix}"), "a")  # noqa: SIM115  kept open
+    except OSError:
+        return  # another user's, in the folder of a group
     try:
         # not flock, which workers that outlive a killed run would hold
         fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -38,7 +38,7 @@ def write_whole_or_not(save: Function, copy: Function) -> tuple[Function, ...]:
                 with _replacing(filename) as part, open(part, "wb") as file:
                     torch.save(obj, file)
                 return
-            except (OSError, RuntimeError):
+            except Exception:  # torch's writer hides the reason
                 if not tries_left:
                     raise
                 time.sleep(PAUSE)

@@ -8,6 +8,7 @@ from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
 from dc_nmt_plugin.compat import saving
+from dc_nmt_plugin.compat.continuing import lock_folder
 from dc_nmt_plugin.errors import UserError
 
 STATE = {"model": {"w": torch.arange(1000.0)}}
@@ -15,24 +16,29 @@ STATE = {"model": {"w": torch.arange(1000.0)}}
 
 @pytest.fixture
 def a_disk_that_fails(monkeypatch):
-    """Number of failing tries, set by the test: each writes half a checkpoint first."""
+    """Errors of the next tries, set by the test: each writes half a checkpoint first."""
     monkeypatch.setattr(saving, "PAUSE", 0)
-    left, save = [0], torch.save
+    errors, save = [], torch.save
 
     def failing(state, stream):
-        if left[0]:
-            left[0] -= 1
+        if errors:
             stream.write(b"half a checkpoint")
-            raise OSError(5, "Input/output error")
+            raise errors.pop()
         save(state, stream)
 
     monkeypatch.setattr(torch, "save", failing)
-    return left
+    return errors
 
 
-@pytest.mark.parametrize("failures", [0, 1, 2])
-def test_a_disk_that_fails_for_a_moment(failures, a_disk_that_fails, tmp_path):
-    a_disk_that_fails[0] = failures
+BROKEN = OSError(5, "Input/output error")
+FULL = OSError(28, "No space left on device")
+# of torch's writer, which keeps the reason for itself
+WRITER = RuntimeError("[enforce fail at inline_container.cc:603] . unexpected pos 64 vs 0")
+
+
+@pytest.mark.parametrize("errors", [[], [BROKEN], [BROKEN, FULL], [WRITER, WRITER]])
+def test_a_disk_that_fails_for_a_moment(errors, a_disk_that_fails, tmp_path):
+    a_disk_that_fails += errors
     path = tmp_path / "checkpoint1.pt"
     checkpoint_utils.torch_persistent_save(STATE, str(path))
     loaded = torch.load(path, weights_only=True)
@@ -44,7 +50,7 @@ def test_a_disk_that_fails_for_a_moment(failures, a_disk_that_fails, tmp_path):
 def test_a_disk_that_goes_on_failing(a_disk_that_fails, tmp_path):
     path = tmp_path / "checkpoint_last.pt"
     path.write_bytes(b"the one before")
-    a_disk_that_fails[0] = 3
+    a_disk_that_fails += [BROKEN] * 3
     with pytest.raises(OSError, match="Input/output error"):
         checkpoint_utils.torch_persistent_save(STATE, str(path))
     assert path.read_bytes() == b"the one before"
@@ -64,3 +70,9 @@ def test_a_copy_that_fails_leaves_what_was_there(monkeypatch, tmp_path):
         PathManager.copy(str(source), str(target), overwrite=True)
     assert target.read_bytes() == b"old"
     assert sorted(tmp_path.iterdir()) == sorted([source, target])
+
+
+def test_a_lock_that_cannot_be_opened_stops_no_training(tmp_path):
+    """Another user's in the folder of a group; a folder, because root may open all files."""
+    (tmp_path / ".lock").mkdir()
+    lock_folder(str(tmp_path))
