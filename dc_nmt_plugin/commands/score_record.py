@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import UsageError
-from ..evaluation.generated import SUBSET, Generated, is_same_search, read_generated
+from ..evaluation.generated import Generated, is_same_search, read_generated
 from ..evaluation.metrics import METRICS, default_metrics, find_metrics
 from ..evaluation.texts import TextFiles, Texts, load_texts
 from ..files import write_lines
@@ -43,8 +43,8 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
     )
     generated = read_generated(args.file, args.generate_log) if kind == "generated" else None
     translated = generated.subset if generated else None
-    # a set with a name of its own, such as tst2013, is test1 for fairseq
-    if translated and SUBSET.fullmatch(args.subset or "") and args.subset != translated:
+    # a set with a name of its own, such as tst2013 or test2017, is test or test1 for fairseq
+    if translated and args.subset in ("train", "valid", "test") and args.subset != translated:
         raise UsageError(f"--subset {args.subset}: {args.file} is of the set {translated}")
     texts = load_texts(files)
     sentences = len(texts.raw.hypotheses)

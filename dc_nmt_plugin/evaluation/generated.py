@@ -28,9 +28,8 @@ _SEARCH = (
     *("decode-with", "no-aux-fusion", "mask-source-layers", "bf16"),
 )
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
-# fairseq's names of sets, and of their file in the folder of --results-path
-SUBSET = re.compile(r"(?:train|valid|test)\d*")
-_FILE = re.compile(rf"generate-({SUBSET.pattern})\.txt")
+# of --results-path, with fairseq's name of the set
+_FILE = re.compile(r"generate-((?:train|valid|test)\d*)\.txt")
 _NUMBERED = re.compile(r"[STHDP]-\d+\t")
 _HYPOTHESIS = re.compile(r"H-(\d+)\t(\S+)\t?(.*)")
 _TARGET = re.compile(r"T-(\d+)\t(.*)")

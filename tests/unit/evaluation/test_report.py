@@ -10,7 +10,7 @@ from records import change
 from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.generated import read_generated
-from dc_nmt_plugin.runs.record import Training
+from dc_nmt_plugin.runs.record import Training, read_record
 
 GENERATED = """\
 2026-11-21 09:00:00 | INFO | fairseq_cli.generate | loading model(s) from average.pt
@@ -51,6 +51,18 @@ def test_the_output_of_fairseq_generate_tells_the_search(tmp_path):
         "beam": 4, "lenpen": 0.6, "max-len-a": 0.0, "min-len": 1, "length-penalty": "wu",
         "mask-source-layers": "1,2", "decode-with": "aux:2",
     }  # fmt: skip
+
+
+def test_a_further_set_has_a_name_of_its_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ref").write_text("a\n")
+    (tmp_path / "generate-test1.txt").write_text("H-0\t-0.1\ta\n")
+    words = ["generate-test1.txt", "--reference", "ref", "--target-lang", "en"]
+    words += ["--out", "run.json", "--subset"]
+    assert score_command.main([*words, "test2017"]) == 0
+    assert read_record(tmp_path).decodings[0].subset == "test2017"
+    with pytest.raises(UserError, match=r"--subset test: generate-test1\.txt is of the set test1"):
+        score_command.main([*words, "test"])
 
 
 @pytest.mark.parametrize(
