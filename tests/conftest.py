@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 sys.path[:0] = [str(folder) for folder in (ROOT, TESTS, TESTS / "model", TESTS / "system")]
-SERVER = pytest.StashKey[Any]()  # a bare.Server
 if "PYTEST_XDIST_WORKER" not in os.environ:  # one for all processes; it goes with this one
     STORE = tempfile.TemporaryDirectory()
     os.environ["COMPOSED"] = STORE.name  # for tests/system/warm.py
@@ -27,10 +26,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the plugin, but in the process of pytest-xdist that runs no test itself."""
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         gc.disable()  # until all is imported
-        import bare
         import torch
 
-        config.stash[SERVER] = bare.Server()  # before anything of the package is imported
         import dc_nmt_plugin.registration  # noqa: F401
         from dc_nmt_plugin import compat
 
@@ -76,8 +73,8 @@ def slow_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def bare(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bare:
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Bare:
     """Runs code where this package is not imported yet."""
     from commands import Bare
 
-    return Bare(tmp_path_factory.mktemp("bare"), request.config.stash[SERVER])
+    return Bare(tmp_path_factory.mktemp("bare"))

@@ -9,6 +9,7 @@ process that has imported fairseq and nothing of this package.
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -140,13 +141,22 @@ def _users_variables() -> dict[str, str]:
 class Bare:
     """Starts Python code in forks of a process that has fairseq and nothing of this package.
 
+    Importing fairseq takes longer than most of what such a process is asked.
+
     Args:
         folder: for the output of what it starts
-        server: has such a process
     """
 
-    def __init__(self, folder: Path, server: bare.Server) -> None:
-        self._folder, self._server = folder, server
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._forks = multiprocessing.get_context("forkserver")
+        self._forks.set_forkserver_preload(["bare"])
+        # older Pythons do not hand sys.path to the fork server
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in _users_variables().items():
+                patch.setenv(name, value)
+            patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+            self._forks.Process().start()  # with which the server starts
 
     def run(
         self,
@@ -156,19 +166,22 @@ class Bare:
         path: Iterable[object] = (),
         environment: dict[str, str] | None = None,
     ) -> Result:
-        """Run code with words as its command line; see :meth:`bare.Server.start`."""
+        """Run code with words as its command line; see :func:`bare.execute`."""
         number = time.monotonic_ns()
-        output, errors = (self._folder / f"{number}.{kind}" for kind in ("out", "err"))
-        variables = {**_users_variables(), **(environment or {})}
-        with open(os.devnull) as nothing, open(output, "wb") as out, open(errors, "wb") as err:
-            files = [file.fileno() for file in (nothing, out, err)]
-            process = self._server.start(code, words, folder, path, variables, files)
-        try:
-            status = process.wait(TIMEOUT)
-        except TimeoutError:
-            process.kill()
-            pytest.fail("it hangs")
-        return Result(status, output.read_text("utf-8"), errors.read_text("utf-8"))
+        files = [self._folder / f"{number}.{kind}" for kind in ("out", "err")]
+        arguments = {
+            "code": code,
+            "words": [str(word) for word in words],
+            "folder": str(folder),
+            "path": [str(place) for place in path],
+            "environment": environment or {},
+            "files": [str(file) for file in files],
+        }
+        process = self._forks.Process(target=bare.execute, kwargs=arguments)
+        process.start()
+        process.join(TIMEOUT)
+        assert process.exitcode is not None, "it hangs"
+        return Result(process.exitcode, *(file.read_text("utf-8") for file in files))
 
 
 def assert_explained(result: Result, *pieces: object) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
-# what imports the package is imported in fixtures, after the fork of tests/conftest.py
+from systems import SPLITS, binarise, train
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,16 +22,12 @@ def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of binarised text; its splits have SPLITS' numbers of sentences."""
-    from systems import SPLITS, binarise
-
     return binarise(tmp_path_factory.mktemp("corpus"), SPLITS)
 
 
 @pytest.fixture(scope="session")
 def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Architecture → save folder of a system trained for one epoch; treat it as read-only."""
-    from systems import train
-
     folders: dict[str, Path] = {}
 
     def of(arch: str) -> Path:
@@ -48,8 +43,6 @@ def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 @pytest.fixture(scope="session")
 def lively(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Architecture → a checkpoint whose hypotheses differ in words and length."""
-    from systems import train
-
     folder = tmp_path_factory.mktemp("lively")
     flags = ["--max-epoch", 12, "--dropout", 0, "--save-interval", 12, "--disable-validation"]
     for side in ("encoder", "decoder"):
