@@ -77,12 +77,12 @@ def _replacing(path: str) -> Iterator[str]:
 )
 def save_every_interval(save: Function) -> Function:
     def save_checkpoint(cfg: Any, trainer: Any, epochs: Any, value: float | None) -> Any:
-        every = cfg.save_interval_updates
+        every = 0 if cfg.write_checkpoints_asynchronously else cfg.save_interval_updates
         if cfg.no_epoch_checkpoints and every > 0 and trainer.get_num_updates() % every == 0:
-            # fairseq gives an update its own checkpoint only inside an epoch, so this one goes on
-            epochs = SimpleNamespace(
-                epoch=epochs.epoch, state_dict=epochs.state_dict, end_of_epoch=lambda: False
-            )
+            # fairseq gives an update its own checkpoint only inside an epoch, so this one goes on;
+            # where it makes no copies (asynchronously), it would lack the best one then
+            inside = {"epoch": epochs.epoch, "state_dict": epochs.state_dict}
+            epochs = SimpleNamespace(**inside, end_of_epoch=lambda: False)
         return save(cfg, trainer, epochs, value)
 
     return save_checkpoint

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 import torch
 from fairseq import checkpoint_utils
+from fairseq.dataclass.configs import CheckpointConfig
 from fairseq.file_io import PathManager
 
 from dc_nmt_plugin.compat import saving
@@ -76,3 +79,15 @@ def test_a_lock_that_cannot_be_opened_stops_no_training(tmp_path):
     """Another user's in the folder of a group; a folder, because root may open all files."""
     (tmp_path / ".lock").mkdir()
     lock_folder(str(tmp_path))
+
+
+def test_the_best_is_saved_where_nothing_is_copied(monkeypatch, tmp_path):
+    flags = {"no_epoch_checkpoints": True, "write_checkpoints_asynchronously": True}
+    cfg = CheckpointConfig(save_dir=str(tmp_path), save_interval_updates=3, **flags)
+    saved = []
+    trainer = Mock(data_parallel_rank=0, checkpoint_suffix="", task=None)
+    trainer.get_num_updates.return_value = 6
+    trainer.save_checkpoint = lambda path, _: saved.append(path)
+    monkeypatch.setattr(checkpoint_utils.save_checkpoint, "best", 2.0, raising=False)
+    checkpoint_utils.save_checkpoint(cfg, trainer, Mock(epoch=1), 2.0)  # the end of an epoch
+    assert saved == [str(tmp_path / "checkpoint_best.pt")]
