@@ -36,10 +36,15 @@ def check_text(path: str, state: Mapping[str, Any], task: Any, *, direction: boo
     Of a checkpoint without digests (stock fairseq's), only the direction is compared; torch refuses
     a dictionary of another size.
     """
+    from fairseq.data.data_utils import infer_language_pair
+
     here, there = _languages_in(task), (state.get("extra_state") or {}).get(LANGUAGES)
     if not there:
         config = saved_settings(state, "task")
         there = [config.get("source_lang"), config.get("target_lang")]
+        folder = str(config.get("data") or "").split(os.pathsep)[0]
+        if None in there and os.path.isdir(folder):  # without -s and -t, the text's names tell
+            there = list(infer_language_pair(folder))
     if direction and None not in there and there[0] != there[1] and here == there[::-1]:
         raise UserError(
             f"{path}: was trained from {there[0]} to {there[1]}, and --source-lang {here[0]} "

@@ -6,9 +6,10 @@ import os
 import shutil
 
 import pytest
+import torch
 from commands import assert_explained, run
 from fairseq.models.transformer import TransformerModel
-from systems import SOURCE, TARGET, generation, training
+from systems import SOURCE, TARGET, generation, load, training
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.commands import average
@@ -54,6 +55,17 @@ def test_decoding(corpus, other, save, tmp_path):
     words = [other, "target dictionary", last]
     assert_explained(generate(tmp_path, other, last), *words)
     assert_explained(run(tmp_path, "validate", other, "--path", last, *VALIDATE), *words)
+
+
+def test_the_other_direction_of_a_stock_checkpoint(corpus, save, tmp_path):
+    """Trained without -s and -t, which fairseq then leaves out of its checkpoint."""
+    state = load(save)
+    for name in ("dictionaries", "languages"):
+        del state["extra_state"][name]
+    torch.save(state, tmp_path / "stock.pt")
+    reverse = ["--source-lang", TARGET, "--target-lang", SOURCE]
+    refused = generate(tmp_path, corpus, tmp_path / "stock.pt", *reverse)
+    assert_explained(refused, f"from {SOURCE} to {TARGET}", "the other direction")
 
 
 def test_an_ensemble_of_two_dictionaries(corpus, other, save, tmp_path):
