@@ -35,6 +35,9 @@ def check_text(path: str, state: Mapping[str, Any], task: Any, *, direction: boo
 
     Of a checkpoint without digests (stock fairseq's), only the direction is compared; torch refuses
     a dictionary of another size.
+
+    Raises:
+        UserError: naming the data, the side and the checkpoint
     """
     from fairseq.data.data_utils import infer_language_pair
 
@@ -66,6 +69,9 @@ def check_further_folders(task: Any) -> None:
     """Refuses DATA:OTHER where OTHER has another dictionary.
 
     fairseq reads the text of all folders with the dictionaries of the first folder.
+
+    Raises:
+        UserError: naming the dictionary
     """
     first, *others = _folders_of(task)
     languages = _languages_in(task)

@@ -92,7 +92,11 @@ def unreadable(path: str, error: Exception) -> UserError:
 
 
 def check_finite(name: str, model: Mapping[str, Any]) -> None:
-    """Refuses parameters that are not finite; `name` is that of the checkpoint's file."""
+    """Refuses parameters that are not finite; `name` is that of the checkpoint's file.
+
+    Raises:
+        UserError: naming one
+    """
     for key, tensor in model.items():
         marker = key.endswith(POSITION_MARKER)  # uninitialised memory
         if not marker and tensor.is_floating_point() and not torch.isfinite(tensor).all():

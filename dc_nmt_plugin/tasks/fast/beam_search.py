@@ -154,8 +154,13 @@ class BeamSearchGenerator(SequenceGenerator):
                 "scores are not numbers (NaN): its training has diverged, or --fp16 is too coarse "
                 "for it; decode without --fp16, or with an earlier checkpoint."
             )
+        # one transfer from a GPU, not one for each hypothesis
+        values = iter(torch.stack([each["score"] for rows in results for each in rows]).tolist())
         for hypotheses in results:
-            hypotheses.sort(key=lambda hypothesis: float(hypothesis["score"]), reverse=True)
+            ranked = sorted(
+                zip(hypotheses, values, strict=False), key=lambda pair: pair[1], reverse=True
+            )
+            hypotheses[:] = [hypothesis for hypothesis, _ in ranked]
         return results
 
     def _forbid(self, lprobs: Tensor, step: int, longest: int) -> None:
