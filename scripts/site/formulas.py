@@ -11,20 +11,20 @@ import re
 
 from latex2mathml.converter import convert
 
-_FOUND = re.compile(
+_FORMULA = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">\\(?P<open>[(\[])(?P<tex>.*?)\\[)\]]</(?P=tag)>', re.S
 )
 
 
 def as_mathml(page: str) -> str:
     """A page's HTML with its formulas as MathML."""
-    return _FOUND.sub(_formula, page)
+    return _FORMULA.sub(_as_mathml, page)
 
 
-def _formula(found: re.Match[str]) -> str:
-    tex, _, number = html.unescape(found["tex"]).strip().partition(r"\tag{")
-    display = "block" if found["open"] == "[" else "inline"
+def _as_mathml(match: re.Match[str]) -> str:
+    tex, _, number = html.unescape(match["tex"]).strip().partition(r"\tag{")
+    display = "block" if match["open"] == "[" else "inline"
     mathml = convert(tex, display=display)
     beside = f'<span class="number">({number.rstrip("}")})</span>' if number else ""
     shown = f'<div class="scrolls">{mathml}</div>{beside}' if display == "block" else mathml
-    return f'<{found["tag"]} class="formula">{shown}</{found["tag"]}>'
+    return f'<{match["tag"]} class="formula">{shown}</{match["tag"]}>'

@@ -86,13 +86,13 @@ def missing(document: str) -> str:
     """What of a document no command can make, and why."""
     from dc_nmt_plugin.papers.reader import read_document
 
-    found: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for item in read_document(document).items:
         for entry in item.entries:
             if entry.reproducible.startswith("needs"):
-                found.setdefault(entry.reproducible, []).append(f"{item.name} ({entry.row})")
+                by_reason.setdefault(entry.reproducible, []).append(f"{item.name} ({entry.row})")
     return "\n".join(
-        f"- {', '.join(dict.fromkeys(places))}: {reason}" for reason, places in found.items()
+        f"- {', '.join(dict.fromkeys(places))}: {reason}" for reason, places in by_reason.items()
     )
 
 
@@ -104,13 +104,13 @@ def presets(family: str) -> str:
     from dc_nmt_plugin.flags import as_flags
     from dc_nmt_plugin.models.presets import FAMILIES
 
-    (found,) = (each for each in FAMILIES if each.name == family)
+    (chosen,) = (each for each in FAMILIES if each.name == family)
     rows = []
-    for variant, settings in found.variants.items():
+    for variant, settings in chosen.variants.items():
         flags = [" ".join(as_flags({setting: value})) for setting, value in settings.items()]
         name = "_".join(part for part in (family, variant) if part)
         rows.append((f"`{name}`", " ".join(f"`{flag}`" for flag in flags)))
-    sizes = ", ".join(f"`_{size}`" for size in found.sizes if size)
+    sizes = ", ".join(f"`_{size}`" for size in chosen.sizes if size)
     named = f"Sizes: the published one, {sizes}." if sizes else "Size: the published one alone."
     return f"{markdown_table(('--arch', 'sets'), rows)}\n\n{named}"
 

@@ -63,11 +63,11 @@ def on_files(files: Any, config: Any) -> Any:
     for page in files.documentation_pages():
         text = page.content_string
         folder = PurePosixPath("docs", page.src_uri).parent
-        for found in _DIRECTIVE.finditer(text):
-            if found["name"] in ("code", "source"):
-                path = f"dc_nmt_plugin/{found['arguments'].strip().partition('::')[0]}"
+        for match in _DIRECTIVE.finditer(text):
+            if match["name"] in ("code", "source"):
+                path = f"dc_nmt_plugin/{match['arguments'].strip().partition('::')[0]}"
                 wanted |= {path} if (ROOT / path).is_file() else set()  # on_page_markdown says so
-        wanted |= {_outside(folder, found[0]) for found in _OUTSIDE.finditer(text)} - {None}
+        wanted |= {_outside(folder, match[0]) for match in _OUTSIDE.finditer(text)} - {None}
     # a page in Markdown is shown as one, and speaks of further files; one step is enough
     wanted |= {
         linked
@@ -90,15 +90,15 @@ def on_page_markdown(markdown: str, *, page: Any, **unused: Any) -> str:
     if uri.startswith(f"{source_code.PAGES}/"):
         return markdown
 
-    def replace(found: re.Match[str]) -> str:
-        name, arguments = found["name"], (found["arguments"] or "").strip()
+    def replace(match: re.Match[str]) -> str:
+        name, arguments = match["name"], (match["arguments"] or "").strip()
         try:
             return DIRECTIVES[name](uri, arguments)
         except (KeyError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            raise PluginError(f"docs/{uri}: {found[0]}: {error}") from error
+            raise PluginError(f"docs/{uri}: {match[0]}: {error}") from error
 
     folder = PurePosixPath("docs", uri).parent
-    text = _OUTSIDE.sub(lambda found: _page_link(uri, folder, found[0]), markdown)
+    text = _OUTSIDE.sub(lambda match: _page_link(uri, folder, match[0]), markdown)
     text = _DIRECTIVE.sub(replace, text)
     return text if uri.startswith("reference/") else f"{text}\n\n{_abbreviations()}"
 
@@ -108,24 +108,24 @@ def _abbreviations() -> str:
     """The glossary's terms with their meanings, as tooltips wherever they occur."""
     text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     lines = []
-    for found in re.finditer(r"^\| ([^|]+) \| ([^|]+) \|", text, re.M):
-        meaning = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", found[2]).replace("`", "").strip()
-        lines += [f"*[{term.strip()}]: {meaning}" for term in found[1].split(", ")]
+    for match in re.finditer(r"^\| ([^|]+) \| ([^|]+) \|", text, re.M):
+        meaning = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", match[2]).replace("`", "").strip()
+        lines += [f"*[{term.strip()}]: {meaning}" for term in match[1].split(", ")]
     return "\n".join(line for line in lines if not line.startswith(("*[term]", "*[---")))
 
 
 def on_page_content(html: str, **unused: Any) -> str:
     """Formulas as MathML; flags and intervals that never break; pictures with their captions."""
-    whole = r'<span class="whole">\g<0></span>'
-    html = _INTERVAL.sub(whole, _CODE.sub(lambda code: _FLAG.sub(whole, code[0]), html))
+    unbroken = r'<span class="whole">\g<0></span>'
+    html = _INTERVAL.sub(unbroken, _CODE.sub(lambda code: _FLAG.sub(unbroken, code[0]), html))
     return _PICTURE.sub(_figure, formulas.as_mathml(html))
 
 
-def _figure(found: re.Match[str]) -> str:
-    alt, src = found["alt"], found["src"]
+def _figure(match: re.Match[str]) -> str:
+    alt, src = match["alt"], match["src"]
     return (
         f'<figure><a href="{src}"><img alt="{alt}" src="{src}"></a>'
-        f"<figcaption>{found['title'] or alt}</figcaption></figure>"
+        f"<figcaption>{match['title'] or alt}</figcaption></figure>"
     )
 
 
@@ -150,24 +150,24 @@ def _relative(uri: str, target: str) -> str:
 def _linked(path: str) -> Iterator[tuple[re.Match[str], str]]:
     """The links of a Markdown file of the repository, and the files that they lead to."""
     text = (ROOT / path).read_text(encoding="utf-8")
-    for found in _LINK.finditer(text):
-        target = os.path.normpath(PurePosixPath(path).parent / found["file"])
-        if found["file"] and (ROOT / target).exists():
-            yield found, target
+    for match in _LINK.finditer(text):
+        target = os.path.normpath(PurePosixPath(path).parent / match["file"])
+        if match["file"] and (ROOT / target).exists():
+            yield match, target
 
 
 def _markdown_page(path: str, pages: Collection[str]) -> str:
     """A Markdown file of the repository; links to files without a page become plain text."""
     text, here = (ROOT / path).read_text(encoding="utf-8"), source_code.page_of(path)
-    for found, target in reversed(list(_linked(path))):
+    for match, target in reversed(list(_linked(path))):
         if target.startswith("docs/") and (ROOT / target).is_file():
-            link = _relative(here, target.removeprefix("docs/")) + (found["anchor"] or "")
+            link = _relative(here, target.removeprefix("docs/")) + (match["anchor"] or "")
         elif target in pages:
-            link = _relative(here, source_code.page_of(target)) + (found["anchor"] or "")
+            link = _relative(here, source_code.page_of(target)) + (match["anchor"] or "")
         else:
             link = ""
-        shown = f"{found['image']}[{found['text']}]({link})" if link else found["text"]
-        text = text[: found.start()] + shown + text[found.end() :]
+        shown = f"{match['image']}[{match['text']}]({link})" if link else match["text"]
+        text = text[: match.start()] + shown + text[match.end() :]
     return f"---\nsearch:\n  boost: 0.5\n---\n\n{text}"
 
 

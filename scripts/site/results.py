@@ -96,7 +96,7 @@ def _chrf() -> dict[str, tuple[float, float]]:
     text = (HERE / "README.md").read_text("utf-8")
     interval = r"\[(-?[\d.]+), (-?[\d.]+)\]"
     row = rf"^\| ([^|]+) \| [-+][\d.]+ \| {interval} \| [^|]+ \| [-+][\d.]+ \| {interval} \|"
-    return {found[1]: (float(found[4]), float(found[5])) for found in re.finditer(row, text, re.M)}
+    return {match[1]: (float(match[4]), float(match[5])) for match in re.finditer(row, text, re.M)}
 
 
 def interval(system: str, metric: str) -> tuple[float, float] | None:

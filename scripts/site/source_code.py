@@ -67,13 +67,13 @@ def find(reference: str) -> Lines:
         raise LookupError(f"{reference!r}: {path} has no {symbol}")
     first, last = node.lineno, node.end_lineno or node.lineno
     for number, end in enumerate(ends):
-        found = [n for n in range(first, last + 1) if end in lines[n - 1]]
-        if not found:
+        matching = [n for n in range(first, last + 1) if end in lines[n - 1]]
+        if not matching:
             raise LookupError(f"{reference!r}: {symbol} has no line with {end!r}")
         if number == 0:
-            first = found[0]
+            first = matching[0]
         if number == len(ends) - 1:
-            last = found[0]
+            last = matching[0]
     if not ends:
         first = _after_docstring(node)
     return Lines(path, symbol, first, last, "\n".join(lines[first - 1 : last]))

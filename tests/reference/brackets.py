@@ -22,28 +22,28 @@ def split(tree, attention, words):
 
 def spans(tree):
     """Spans of two words or more; a tree's first child is a list of word numbers."""
-    found = []
+    result = []
 
     def visit(node):
         words = list(node[0])
         rest = visit(node[1]) if len(node) > 1 else []
-        found.append((words[0], words[-1] + 1))
-        whole = words + rest
-        found.append((whole[0], whole[-1] + 1))
-        return whole
+        result.append((words[0], words[-1] + 1))
+        covered = words + rest
+        result.append((covered[0], covered[-1] + 1))
+        return covered
 
     visit(tree)
-    return sorted({(a, b) for a, b in found if b - a > 1})
+    return sorted({(a, b) for a, b in result if b - a > 1})
 
 
 def precision_recall(pairs):
     """Micro-averaged, by comparing every span with every other."""
-    right = ours = theirs = 0
-    for found, given in pairs:
-        ours += len(found)
-        theirs += len(given)
-        for span in found:
-            for other in given:
+    right = predicted = expected = 0
+    for hypothesis, reference in pairs:
+        predicted += len(hypothesis)
+        expected += len(reference)
+        for span in hypothesis:
+            for other in reference:
                 if span == other:
                     right += 1
-    return right / ours, right / theirs
+    return right / predicted, right / expected

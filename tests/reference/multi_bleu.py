@@ -10,10 +10,10 @@ import math
 
 def ngrams(words, n):
     """Every n-gram, with repetitions."""
-    found = []
+    result = []
     for start in range(len(words) - n + 1):
-        found.append(" ".join(words[start : start + n]))
-    return found
+        result.append(" ".join(words[start : start + n]))
+    return result
 
 
 def lower_ascii(text):
@@ -39,12 +39,12 @@ def multi_bleu(hypotheses, references, lowercase=False):
     for hypothesis, reference in zip(hypotheses, references, strict=True):
         if lowercase:
             hypothesis, reference = lower_ascii(hypothesis), lower_ascii(reference)
-        ours, theirs = hypothesis.split(), reference.split()
-        translated += len(ours)
-        expected += len(theirs)
+        output, wanted = hypothesis.split(), reference.split()
+        translated += len(output)
+        expected += len(wanted)
         for n in range(1, 5):
-            totals[n - 1] += max(0, len(ours) - n + 1)
-            matches[n - 1] += clipped_matches(ngrams(ours, n), ngrams(theirs, n))
+            totals[n - 1] += max(0, len(output) - n + 1)
+            matches[n - 1] += clipped_matches(ngrams(output, n), ngrams(wanted, n))
     if 0 in matches:
         return 0.0
     log_precision = sum(math.log(matches[n] / totals[n]) for n in range(4)) / 4
@@ -57,13 +57,13 @@ def split_compounds(line):
 
     The second non-blank is used up, so it cannot be the first one of the next match.
     """
-    found, position = "", 0
+    result, position = "", 0
     while position < len(line):
         here = line[position : position + 3]
         if len(here) == 3 and here[1] == "-" and not (here[0] + here[2]).count(" "):
-            found += here[0] + " ##AT##-##AT## " + here[2]
+            result += here[0] + " ##AT##-##AT## " + here[2]
             position += 3
         else:
-            found += line[position]
+            result += line[position]
             position += 1
-    return found
+    return result

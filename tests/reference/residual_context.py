@@ -42,8 +42,8 @@ def and_last(summary):
     """y_{t-1} + d_t, in place of eq. (8)'s d_t."""
 
     def both(w, words, states):
-        found = summary(w, words, states)
-        return [(y + d, weights) for y, (d, weights) in zip(words, found, strict=True)]
+        summaries = summary(w, words, states)
+        return [(y + d, weights) for y, (d, weights) in zip(words, summaries, strict=True)]
 
     return both
 

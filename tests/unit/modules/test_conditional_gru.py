@@ -66,8 +66,8 @@ def test_equals_the_equations_forward_and_backward(memory, side, lengths, beam):
         expected_states.append(torch.stack(s))
         expected_context.append(torch.stack([w["W_c"] @ x for x in c]))
         for t in range(STEPS):
-            found = alignment[row, t, positions]
-            torch.testing.assert_close(found, torch.stack(weights[t]), atol=1e-10, rtol=0)
+            actual = alignment[row, t, positions]
+            torch.testing.assert_close(actual, torch.stack(weights[t]), atol=1e-10, rtol=0)
             assert alignment[row, t].sum().item() == pytest.approx(1)
             if memory:
                 recorded = records["memory"]["previous_words"][row, t]
@@ -81,10 +81,10 @@ def test_equals_the_equations_forward_and_backward(memory, side, lengths, beam):
     inputs = [words, annotations, *module.parameters()]
     torch.manual_seed(3)
     weights = [torch.randn_like(x) for x in expected]
-    found = torch.autograd.grad([states, context], inputs, weights)
+    actual = torch.autograd.grad([states, context], inputs, weights)
     wanted = torch.autograd.grad(expected, inputs, weights)
-    torch.testing.assert_close(found, wanted, atol=1e-10, rtol=0)
-    assert all(bool(gradient.ne(0).any()) for gradient in found)
+    torch.testing.assert_close(actual, wanted, atol=1e-10, rtol=0)
+    assert all(bool(gradient.ne(0).any()) for gradient in actual)
 
 
 @pytest.mark.parametrize("bias_outside", [True, False])
@@ -97,10 +97,10 @@ def test_transition_equals_torch_gru_cell(bias_outside):
     x, s = torch.randn(3, E, dtype=torch.float64), torch.randn(3, D, dtype=torch.float64)
     bias = cell.bias_ih + cell.bias_hh
     inputs, recurrent = x @ cell.weight_ih.t(), s @ cell.weight_hh.t()
-    found = gru_update(inputs + bias, recurrent, s) if bias_outside else None
-    if found is None:
-        found = gru_update(inputs, recurrent + bias, s)
-    torch.testing.assert_close(found, cell(x, s), atol=1e-12, rtol=0)
+    actual = gru_update(inputs + bias, recurrent, s) if bias_outside else None
+    if actual is None:
+        actual = gru_update(inputs, recurrent + bias, s)
+    torch.testing.assert_close(actual, cell(x, s), atol=1e-12, rtol=0)
 
 
 def test_huge_attention_scores_stay_finite():

@@ -234,5 +234,5 @@ def test_the_sum_saturates_and_the_mean_does_not():
     """The entropies of four heads that docs/papers/cross-aggregation.md prints."""
     printed = [1.28, 0.85, 0.59, 0.35, 0.03, 0.01]
     torch.manual_seed(1)
-    found = [initial_entropy(kind, length) for kind in ("mean", "sum") for length in (10, 30, 100)]
-    assert found == pytest.approx(printed, abs=0.01)
+    means = [initial_entropy(kind, length) for kind in ("mean", "sum") for length in (10, 30, 100)]
+    assert means == pytest.approx(printed, abs=0.01)

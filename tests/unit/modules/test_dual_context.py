@@ -50,7 +50,7 @@ def test_forward_and_gradients(kernel, causal, left):
     mask = SequenceMask.build(padding, causal=causal)
     output = attention(x, Flow(mask))
     weight = torch.randn(output.shape, dtype=torch.float64)
-    ours = torch.autograd.grad(
+    actual = torch.autograd.grad(
         (output * weight)[~padding].sum(), [x, *attention.parameters()], retain_graph=True
     )
     parameters = {
@@ -65,8 +65,8 @@ def test_forward_and_gradients(kernel, causal, left):
     loss = sum(
         (reference * weight[row][~padding[row]]).sum() for row, reference in enumerate(expected)
     )
-    theirs = torch.autograd.grad(loss, [x, *attention.parameters()])
-    assert all(torch.allclose(a, b, atol=1e-10) for a, b in zip(ours, theirs, strict=True))
+    wanted = torch.autograd.grad(loss, [x, *attention.parameters()])
+    assert all(torch.allclose(a, b, atol=1e-10) for a, b in zip(actual, wanted, strict=True))
 
 
 @pytest.mark.parametrize("kernel", [1, 2, 3])
@@ -74,10 +74,10 @@ def test_decoding_step_by_step(kernel):
     attention = module(kernel)
     x, _ = batch([6, 6], left=False)
     mask = SequenceMask.build(None, causal=True)
-    whole = attention(x, Flow(mask))
+    full = attention(x, Flow(mask))
     state = {}
     steps = [attention(x[:, t : t + 1], Flow(mask, state=state)) for t in range(6)]
-    assert torch.allclose(torch.cat(steps, dim=1), whole, atol=1e-10)
+    assert torch.allclose(torch.cat(steps, dim=1), full, atol=1e-10)
 
 
 def test_recorded_weights_are_the_two_attentions():

@@ -117,17 +117,17 @@ def test_without_positions_order_is_not_seen_and_with_them_it_is(kind):
 def test_every_attention_of_a_kind_sees_them(kind, positions):
     """The weights that each records change with the positions."""
     x, module = inputs(5), build(kind, positions)
-    found = []
+    recorded = []
     for kept in (module.positions, None):
         module.positions = kept
         with recording(module) as records:
             run(module, x)
-        found.append(
+        recorded.append(
             {n: t for n, t in records[""].items() if n.endswith("weights") and t.dim() > 2}
         )
-    assert found[0]
-    for name, weights in found[0].items():
-        assert not torch.allclose(weights, found[1][name], atol=1e-4), name
+    assert recorded[0]
+    for name, weights in recorded[0].items():
+        assert not torch.allclose(weights, recorded[1][name], atol=1e-4), name
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

@@ -57,7 +57,7 @@ def test_equals_the_equations_forward_and_backward(kind, chunk, length, monkeypa
     module = build(kind)
     words, states = sequences(length=length, requires_grad=True)
     with recording(module) as records:
-        found = run(module, words, states)
+        actual = run(module, words, states)
     w = of_attention(module)
     rows = []
     for row in range(words.size(0)):
@@ -75,12 +75,12 @@ def test_equals_the_equations_forward_and_backward(kind, chunk, length, monkeypa
             recorded = records[""]["previous_words"][row, t]
             torch.testing.assert_close(recorded, line, atol=1e-10, rtol=0)
     expected = torch.stack(rows)
-    torch.testing.assert_close(found, expected, atol=1e-10, rtol=0)
+    torch.testing.assert_close(actual, expected, atol=1e-10, rtol=0)
     if kind == "self-attentive-rnn" and length == 1:
         return  # nothing to attend to: the zero vector
     inputs = [words, states, *module.parameters()]
     cotangent = torch.randn_like(expected)
-    gradients = torch.autograd.grad(found, inputs, cotangent, allow_unused=True)
+    gradients = torch.autograd.grad(actual, inputs, cotangent, allow_unused=True)
     wanted = torch.autograd.grad(expected, inputs, cotangent, allow_unused=True)
     for gradient, other in zip(gradients, wanted, strict=True):  # None where there is none
         torch.testing.assert_close(gradient, other, atol=1e-10, rtol=0)
@@ -96,7 +96,7 @@ def test_readout_equals_the_equation(summary_dim, with_context):
     words, states = sequences(rows=1)
     contexts = torch.randn(1, 5, E, dtype=torch.float64) if with_context else None
     summaries = None if summary_dim is None else states.flip(1)
-    found = module(states, words, context=contexts, summary=summaries)
+    actual = module(states, words, context=contexts, summary=summaries)
     w = of_readout(module)
     for t in range(5):
         expected = reference.readout(
@@ -106,7 +106,7 @@ def test_readout_equals_the_equation(summary_dim, with_context):
             None if contexts is None else contexts[0, t],
             None if summaries is None else summaries[0, t],
         )
-        torch.testing.assert_close(found[0, t], expected, atol=1e-12, rtol=0)
+        torch.testing.assert_close(actual[0, t], expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -123,13 +123,13 @@ def test_steps_equal_the_whole_with_reordering(kind, recorded):
         with recording(module) as records:
             step = run(module, words[now, t : t + 1], states[now, t : t + 1], state)
         past = paths[-1], torch.arange(t + 1)
-        with recording(module) as whole_records:
-            whole = run(module, words[past], states[past])
-        torch.testing.assert_close(step[:, 0], whole[:, -1], atol=1e-12, rtol=0)
+        with recording(module) as full_records:
+            full = run(module, words[past], states[past])
+        torch.testing.assert_close(step[:, 0], full[:, -1], atol=1e-12, rtol=0)
         if recorded and t:
-            found = records[""]["previous_words"][:, 0]
-            expected = whole_records[""]["previous_words"][:, -1]
-            torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+            actual = records[""]["previous_words"][:, 0]
+            expected = full_records[""]["previous_words"][:, -1]
+            torch.testing.assert_close(actual, expected, atol=1e-12, rtol=0)
         if t < 5:
             order = torch.tensor(orders[t])
             module.reorder_incremental_state(state, order)
@@ -144,10 +144,10 @@ def test_huge_scores_lose_no_weight(size):
     with torch.no_grad():
         module.score.weight.fill_(size)
     words, states = sequences(dtype=torch.float32, requires_grad=True)
-    found = module(words, states)
+    actual = module(words, states)
     expected = module.double()(words.double(), states.double())
-    torch.testing.assert_close(found, expected.float(), atol=0.05, rtol=0)
-    found.sum().backward()
+    torch.testing.assert_close(actual, expected.float(), atol=0.05, rtol=0)
+    actual.sum().backward()
     assert bool(torch.isfinite(words.grad).all())
 
 

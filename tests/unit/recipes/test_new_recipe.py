@@ -38,24 +38,24 @@ def lines(path):
 
 def refused(capsys, *words):
     code = cli.main(["new", *map(str, words)])
-    said = capsys.readouterr().err
-    assert code in (1, 2) and said.count("\n") == 1, said
-    return said
+    message = capsys.readouterr().err
+    assert code in (1, 2) and message.count("\n") == 1, message
+    return message
 
 
 def test_what_is_not_given_is_held_out_and_not_trained_on(here, capsys):
     assert cli.main(["new", "mine", "--train", "a.de", "a.en"]) == 0
-    said = capsys.readouterr().out
-    assert "held out of --train (seed 1)" in said and "dc-nmt run mine" in said
+    output = capsys.readouterr().out
+    assert "held out of --train (seed 1)" in output and "dc-nmt run mine" in output
     text = here / "mine/text"
     count = {split: len(lines(text / f"{split}.de")) for split in ("train", "valid", "test")}
     assert count == {"train": PAIRS - 40, "valid": 20, "test": 20}
     trained = set(lines(text / "train.de")), set(lines(text / "train.en"))
-    whole = list(zip(lines(here / "a.de"), lines(here / "a.en"), strict=True))
+    pairs = list(zip(lines(here / "a.de"), lines(here / "a.en"), strict=True))
     for split in ("valid", "test"):
         held = list(zip(lines(text / f"{split}.de"), lines(text / f"{split}.en"), strict=True))
         for pair in held:
-            assert pair in whole
+            assert pair in pairs
             assert pair[0] not in trained[0] and pair[1] not in trained[1], "seen in training"
     again = make_recipe(NewOptions(here / "again", [here / "a.de", here / "a.en"]))
     assert lines(here / "again/text/test.de") == lines(text / "test.de")
@@ -142,10 +142,10 @@ def test_refused_in_one_sentence_and_nothing_is_left(words, pieces, here, capsys
     (here / "gap.de").write_text("\n".join([*gap[:2], " ", *gap[3:]]) + "\n")
     unspaced = [f"これは長い文で、空白がありません{n}番目" for n in range(PAIRS)]
     (here / "ja.en").write_text("\n".join(unspaced) + "\n", "utf-8")
-    said = refused(capsys, *words)
+    message = refused(capsys, *words)
     for piece in pieces:
-        assert piece in said
-    assert len(said) < 400 and not (here / "mine").exists()
+        assert piece in message
+    assert len(message) < 400 and not (here / "mine").exists()
 
 
 def test_text_that_changed_is_noticed(here, capsys):
@@ -211,13 +211,13 @@ def test_short_lines_without_spaces(tmp_path, sentence):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "words"),
     [("fish &amp; chips", "give --tokenized, or the raw text"), ("a <unk> word", "<unk>"),
      ("CafÃ© au lait", "Latin-1")],
 )  # fmt: skip
-def test_references_that_cannot_be_scored_with(here, capsys, line, said):
+def test_references_that_cannot_be_scored_with(here, capsys, line, words):
     """Not after the training, when dc-nmt score would refuse them."""
     path = here / "t.en"
     path.write_text("\n".join([line, *lines(path)[1:]]) + "\n", "utf-8")
-    told = refused(capsys, "mine", "--train", "a.de", "a.en", "--test", "t.de", "t.en")
-    assert "--test: t.en, line 1: " in told and said in told and not (here / "mine").exists()
+    message = refused(capsys, "mine", "--train", "a.de", "a.en", "--test", "t.de", "t.en")
+    assert "--test: t.en, line 1: " in message and words in message and not (here / "mine").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-import generated_files as made
+import generated_files
 import pytest
 
 from dc_nmt_plugin.errors import UserError
@@ -29,7 +29,7 @@ def read(kind: str, paths: tuple[Path, Path]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("kind", ["iwslt-xml", "sgm"])
 def test_segments(tmp_path, kind):
-    write = made.xml if kind == "iwslt-xml" else made.sgm
+    write = generated_files.xml if kind == "iwslt-xml" else generated_files.sgm
     pairs = [("a & b", "ä"), ("d", "e's"), ("f", "g h")]
     sides = [write([pair[side] for pair in pairs], LANGUAGES[side]) for side in (0, 1)]
     assert read(kind, files(tmp_path, *sides)) == pairs
@@ -42,7 +42,7 @@ def test_segments_over_several_lines_and_with_other_attributes(tmp_path):
 
 def test_tag_files(tmp_path):
     lines = [f"line {n} & more" for n in range(25)]
-    paths = files(tmp_path, made.tags(lines, "en"), made.tags(lines, "de"))
+    paths = files(tmp_path, generated_files.tags(lines, "en"), generated_files.tags(lines, "de"))
     assert read("iwslt-tags", paths) == [(line, line) for line in lines]
 
 
@@ -55,9 +55,9 @@ def test_only_a_line_feed_ends_a_line(tmp_path):
     packed.write_bytes(gzip.compress(b"one\n" * 9000)[:-20])
     with pytest.raises(UserError, match=r"x.en.gz: cannot be decompressed"):
         read("plain", (packed, packed))
-    whole = bytearray(gzip.compress(bytes(range(97, 123)) * 900))
-    whole[20:24] = b"\xff\xff\xff\xff"
-    packed.write_bytes(whole)
+    compressed = bytearray(gzip.compress(bytes(range(97, 123)) * 900))
+    compressed[20:24] = b"\xff\xff\xff\xff"
+    packed.write_bytes(compressed)
     with pytest.raises(UserError, match=r"x.en.gz: cannot be decompressed"):
         read("plain", (packed, packed))
 
@@ -83,7 +83,7 @@ def test_sides_that_do_not_fit(tmp_path, kind, first, second, message):
 @pytest.mark.parametrize("name", ["x.tgz", "x.zip"])
 def test_members_of_archives(tmp_path, name):
     archive, target = tmp_path / name, tmp_path / "out/member"
-    data = made.pack(name, {"a/b.txt": b"text" * 999, "a/c.txt": b"other"})
+    data = generated_files.pack(name, {"a/b.txt": b"text" * 999, "a/c.txt": b"other"})
     archive.write_bytes(data)
     extract(archive, "a/b.*", target)
     assert target.read_bytes() == b"text" * 999

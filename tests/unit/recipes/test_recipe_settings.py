@@ -155,8 +155,8 @@ STAMPS = {  # a change here makes prepared texts look as if they were not
 
 
 def test_texts_that_are_prepared_stay_so():
-    for task, (whole, sample) in STAMPS.items():
-        assert text(task).text.stamp() == whole
+    for task, (full, sample) in STAMPS.items():
+        assert text(task).text.stamp() == full
         assert text(task, "--sample", 50).text.stamp() == sample
 
 
@@ -239,9 +239,9 @@ def test_update_freq_is_computed_and_said():
 
 def test_a_short_training_has_a_warm_up_as_much_shorter():
     plan = training("wmt14_en_de", "transformer_dc", "--max-update", 100)
-    whole = training("wmt14_en_de", "transformer_dc")
-    updates = whole.settings.updates
-    assert flag_value(flags_of(whole), "--warmup-updates") == "4000" and not whole.notes
+    full = training("wmt14_en_de", "transformer_dc")
+    updates = full.settings.updates
+    assert flag_value(flags_of(full), "--warmup-updates") == "4000" and not full.notes
     assert flag_value(flags_of(plan), "--warmup-updates") == str(4000 * 100 // updates)
     assert plan.notes[0].startswith(f"--warmup-updates {4000 * 100 // updates}, not the recipe's")
     with pytest.raises(UserError, match=r"--warmup-updates abc: give a whole number"):
@@ -263,12 +263,12 @@ def test_an_evaluation_is_that_of_its_training():
     assert plan_run(RunOptions(*task, decoding="aux1")).score_log.name == "score-aux1.log"
     own = [step.folder.name for step in evaluation(plan_run(same))]
     assert own == ["average", "generate", plan_run(same).folder.name]
-    way = plan_run(RunOptions(*task, average=2, decoding="x"))  # leaves the run's own mean alone
-    assert [step.folder.name for step in evaluation(way)] == [
-        "average-2", "generate-x", way.folder.name,
+    other = plan_run(RunOptions(*task, average=2, decoding="x"))  # leaves the run's own mean alone
+    assert [step.folder.name for step in evaluation(other)] == [
+        "average-2", "generate-x", other.folder.name,
     ]  # fmt: skip
-    translate = list(evaluation(way))[1].commands(way.folder)[0].words
-    assert str(way.folder / "average-2/checkpoint.pt") in translate
+    translate = list(evaluation(other))[1].commands(other.folder)[0].words
+    assert str(other.folder / "average-2/checkpoint.pt") in translate
     with pytest.raises(UserError, match=r"--as: '\.\./x'"):
         plan_run(RunOptions(*task, decoding="../x"))
 

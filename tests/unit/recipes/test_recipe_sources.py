@@ -69,9 +69,9 @@ def sources(tmp_path, server):
             f"  x.tgz: {{urls: [{urls}], {', '.join(filter(None, (checksum, more)))}}}\n{others}"
         )
         lines: list[str] = []
-        made = Sources(Recipe(path), raw, tmp_path / "downloads", lines.append)
-        made.lines = lines
-        return made
+        sources = Sources(Recipe(path), raw, tmp_path / "downloads", lines.append)
+        sources.lines = lines
+        return sources
 
     return make
 
@@ -108,8 +108,8 @@ def test_another_checksum_is_refused_and_the_next_home_tried(sources, server, tm
     with pytest.raises(UserError, match=f"its sha256 is {SHA256}, and {wrong} is the published"):
         sources("good", checksum=f"sha256: '{wrong}'").path("x.tgz")
     assert [path.name for path in (tmp_path / "downloads").glob("x*")] == []
-    found = sources("gone", "page", "good", checksum=f"sha256: {SHA256}").path("x.tgz")
-    assert found.read_bytes() == DATA
+    file = sources("gone", "page", "good", checksum=f"sha256: {SHA256}").path("x.tgz")
+    assert file.read_bytes() == DATA
     assert server.asked[1:] == [f"/{h}/x.tgz" for h in ("gone", "page", "good")]
 
 
@@ -139,8 +139,8 @@ def test_files_of_the_user_come_first_and_are_verified_too(sources, server, tmp_
     raw = tmp_path / "raw"
     raw.mkdir()
     (raw / "mine.tgz").write_bytes(DATA)
-    found = sources("good", raw=raw, more="also: [mine.tgz]", checksum=f"sha256: {SHA256}")
-    assert found.path("x.tgz") == raw / "mine.tgz" and not server.asked
+    fetched = sources("good", raw=raw, more="also: [mine.tgz]", checksum=f"sha256: {SHA256}")
+    assert fetched.path("x.tgz") == raw / "mine.tgz" and not server.asked
     (raw / "x.tgz").write_bytes(DATA[:100])
     with pytest.raises(UserError, match=r"raw/x.tgz: its sha256 is"):
         sources("good", raw=raw, checksum=f"sha256: {SHA256}").path("x.tgz")
@@ -156,9 +156,9 @@ def test_a_file_inside_another(sources, tmp_path):
 def test_another_version_inside_another_file_gives_way_to_a_home(sources, server, tmp_path):
     home = f"http://127.0.0.1:{server.server_port}/good/a.en"
     listed = f"inside: [x.tgz, a.en], sha256: {SHA256}, listed: the makers"
-    found = sources("good", others=f"  a.en: {{{listed}, urls: [{home}]}}\n")
-    assert found.path("a.en").read_bytes() == DATA
-    assert any("the published one (the makers)" in line for line in found.lines)
+    fetched = sources("good", others=f"  a.en: {{{listed}, urls: [{home}]}}\n")
+    assert fetched.path("a.en").read_bytes() == DATA
+    assert any("the published one (the makers)" in line for line in fetched.lines)
     (tmp_path / "downloads/a.en").unlink()
     with pytest.raises(UserError, match="is the published one"):
         sources("good", others=f"  a.en: {{{listed}}}\n").path("a.en")
@@ -183,7 +183,7 @@ def test_every_other_file_has_a_checksum_and_one_alone():
             if file.urls and not file.checksum:
                 without.add(name)
     assert without == WITHOUT
-    assert all(len(found) == 1 for found in known.values()), "recipes disagree about a file"
+    assert all(len(facts) == 1 for facts in known.values()), "recipes disagree about a file"
     published = {url: md5 for test in sacrebleu.DATASETS.values() if test.md5
                  for url, md5 in zip(test.data, test.md5, strict=True)}  # fmt: skip
     for url, ((checksum, _, listed),) in known.items():

@@ -56,12 +56,12 @@ def test_every_recipe_s_text(tmp_path, name):
     counts = prepared.make()
     recipe = prepared.recipe
     parts = {split: recipe.split_parts(split) for split in ("train", "valid", "test")}
-    made = {split: sum(prepared.counts[p.name] for p in parts[split]) for split in parts}
-    assert counts["test"] == made["test"]
+    pairs = {split: sum(prepared.counts[p.name] for p in parts[split]) for split in parts}
+    assert counts["test"] == pairs["test"]
     if parts["valid"]:
-        assert counts["valid"] == made["valid"] and 0.8 * made["train"] < counts["train"]
+        assert counts["valid"] == pairs["valid"] and 0.8 * pairs["train"] < counts["train"]
     else:
-        assert counts["train"] + counts["valid"] <= made["train"]
+        assert counts["train"] + counts["valid"] <= pairs["train"]
     settings = recipe.task.text
     for split, count in counts.items():
         for language in recipe.pair:
@@ -185,9 +185,9 @@ SETTINGS = TextSettings("moses", False, "keep", False, 0, 0, "moses")
 
 def test_a_truecaser_is_the_library_s_and_learnt_line_by_line(tmp_path):
     lines = ["I see the House .", "the cat sees the house !", "Bob 's house", "IBM and iPhone"]
-    MosesTruecaser().train([line.split() for line in lines], save_to=str(tmp_path / "theirs"))
+    MosesTruecaser().train([line.split() for line in lines], save_to=str(tmp_path / "library"))
     truecase = learn_truecaser(iter(lines), tmp_path / "ours")
-    assert (tmp_path / "ours").read_text() == (tmp_path / "theirs").read_text()
+    assert (tmp_path / "ours").read_text() == (tmp_path / "library").read_text()
     assert truecase("The House !") == "the house !"
 
 
