@@ -149,12 +149,12 @@ def default_metric(baseline: System) -> Metric:
 
 def _files_of_text(path: Path, options: PlainTextOptions, like: TextFiles | None) -> TextFiles:
     """Returns the files of plain text, with these options, else those of the first run."""
-    language = options.target_lang or (like.target_lang if like else None)
-    if language is None:
-        raise UserError(f"{path}: plain text needs --target-lang")
     kind: Kind = "tokenized" if options.tokenized else "raw"
     if is_generated(path):
         kind = "generated"
+    language = options.target_lang or (like.target_lang if like else None)
+    if language is None:
+        raise UserError(f"{path}: plain text needs --target-lang")
     reference, tokenized_reference = options.reference, options.tokenized_reference
     if reference is None and tokenized_reference is None:
         if like is None:

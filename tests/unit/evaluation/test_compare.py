@@ -115,9 +115,8 @@ def test_the_printed_command_of_compare_mt_makes_its_page(folder, capsys, monkey
 def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     for name, kind in (("base", ""), ("good", "--tokenized --tokenizer moses")):
-        flags = f"{name} {kind} --reference ref.en \
-                 --target-lang en --out runs/{name}/run.json --paper chrf"
-        score_command.main(flags.split())
+        flags = f"{name} {kind} --reference ref.en --target-lang en --paper chrf"
+        score_command.main([*flags.split(), "--out", f"runs/{name}/run.json"])
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
@@ -137,6 +136,7 @@ def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch)
     [
         ("base --reference ref.en --target-lang en", "one system alone"),
         ("base good --reference ref.en", "plain text needs --target-lang"),
+        ("misspelt base", "misspelt: cannot be read"),
         (f"{TEXT} --metric multi-bleu", "multi-bleu scores tokenised text"),
         (f"{TEXT} --names one", "--names: 1 names for 2 systems"),
         ("base short --reference ref.en --target-lang en", "1 hypotheses for 60 references"),
