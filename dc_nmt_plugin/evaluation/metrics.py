@@ -13,7 +13,6 @@ from ..text.languages import SPACELESS, bleu_tokenizer, is_spaceless
 
 # tokenizer.perl -a has split hyphens to "@-@" already, which is one word, not a compound
 COMPOUND = re.compile(r"(?:^|(?<=\s))@-@(?=\s|$)|(\S)-(\S)")
-
 DOTLESS = ("tr", "az")  # languages whose I becomes ı: -lc, which makes it i, does not suit them
 
 

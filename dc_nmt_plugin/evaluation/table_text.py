@@ -21,7 +21,7 @@ HEADINGS = {"mteval-v13a-lc": ("lower-cased", "BLEU lc"), "chrf": ("chrF", "chrF
 
 def score_name(metric: str) -> str:
     """Returns what a metric's scores are called: BLEU, chrF or TER."""
-    return {"chrf": "chrF", "ter": "TER"}.get(metric, "BLEU")
+    return {"chrf": "chrF", "ter": "TER", "ter-char": "TER"}.get(metric, "BLEU")
 
 
 # -- differences -----------------------------------------------------------------------------
@@ -80,6 +80,8 @@ def difference_notes(
         elif one_seed:
             names = ", ".join(one_seed)
             notes.append(f"{names}: interval and p do not include variation between seeds")
+        if score_name(metric) == "TER":
+            notes.append("TER: lower is better")
         holm = f" after Holm's correction for {len(tested)} systems" if len(tested) > 1 else ""
         notes.append(f"stars: * p < {LEVEL}, ** p < {STRICT}, two-sided{holm}")
     if untested:

@@ -57,20 +57,22 @@ def test_a_perfect_translation_has_the_whole_score_and_another_does_not(
         assert cli.main(["score", *words, "--metrics", "sacrebleu"]) == 1
 
 
-def test_compare_counts_characters_too(tmp_path, capsys):
+def test_compare_and_results_count_characters_too(tmp_path, capsys):
     right, other = TEXTS["th"]
     good, bad = write(tmp_path / "good", *[right] * 30), write(tmp_path / "bad", *[other] * 30)
-    words = ["compare", bad, good, "--reference", good]
     for lang in ("th", UNKNOWN):
-        assert cli.main([*words, "--target-lang", lang]) == 0
+        words = ["--reference", good, "--target-lang", lang]
+        assert cli.main(["compare", bad, good, *words]) == 0
         printed = capsys.readouterr().out
-        assert (
-            "tok:char" in printed
-            and "100.00" in printed
-            and printed.splitlines()[2].split()[1] == "69.75"
-        )
-        assert cli.main([*words, "--target-lang", lang, "--metric", "mteval-v13a"]) == 1
+        assert all(text in printed for text in ("tok:char", " 100.00 ", " 69.75 "))
+        assert cli.main(["compare", bad, good, *words, "--metric", "mteval-v13a"]) == 1
         assert "splits text at spaces" in capsys.readouterr().err
+    for path in (bad, good):
+        assert cli.main(["score", path, *words, "--out", f"{path}.json"]) == 0
+    capsys.readouterr()
+    assert cli.main(["results", f"{bad}.json", f"{good}.json", "--metric", "ter-char"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.split()[:2] == ["run", "TER"] and "TER: lower is better" in printed
 
 
 def test_languages_with_spaces_are_as_they_were():
