@@ -87,7 +87,7 @@ def _checkpoint(path: Path) -> Path:
         raise UserError(f"{path}: no such run folder or checkpoint.")
     checkpoint = of_run(path)
     if checkpoint is None:
-        runs = sorted(str(folder.parent) for folder in path.glob("*/checkpoints"))
+        runs = sorted(str(folder) for folder in path.iterdir() if of_run(folder))
         hint = f" Its runs are {', '.join(runs)}." if runs else ""
         if (path / RECORD).is_file():
             hint = " Where it was trained, 'dc-nmt export RUN --run DIR' packs it with its model."

@@ -12,13 +12,11 @@ from dc_nmt_plugin import cli
 MODELS = sorted((ROOT / "examples/multi30k_en_de/models").glob("*-s1"))
 
 
-def test_which_models_there_are() -> None:
-    names = [
-        "transformer_dc_modern-s1",
-        "transformer_standard-s1",
-        "transformer_standard_modern-s1",
-    ]
-    assert [path.name for path in MODELS] == names
+def test_the_folder_of_the_models_names_them(capfd):
+    names = ("transformer_dc_modern", "transformer_standard", "transformer_standard_modern")
+    assert [path.name for path in MODELS] == [f"{name}-s1" for name in names]
+    assert cli.main(["translate", str(MODELS[0].parent), "--sentence", "A dog."]) == 1
+    assert f"Its runs are {', '.join(map(str, MODELS))}." in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.name)
