@@ -49,8 +49,8 @@ class DecoderLoss(NamedTuple):
 
 @register_criterion("joint_label_smoothed_cross_entropy", dataclass=JointLossConfig)
 class JointLossCriterion(FairseqCriterion):
-    """J = loss of the main decoder + γ Σ loss of the auxiliary ones (thesis ch. 4), with label
-    smoothing in every term.
+    """J = loss of the main decoder + γ Σ loss of the auxiliary ones (thesis, eq. 4.1), with
+    label smoothing in every term.
 
     With one decoder, loss and nll are those of fairseq's ``label_smoothed_cross_entropy``. With
     several, ``loss`` is J. ``nll_loss`` and ``ppl`` are the main decoder's, so that checkpoints
@@ -120,7 +120,7 @@ class JointLossCriterion(FairseqCriterion):
     ) -> Tensor:
         """Returns the sum of the auxiliary losses; writes each loss into `log`."""
         total = torch.zeros((), device=target.device)
-        for layer, features in extra["auxiliary"].items():
+        for layer, features in extra["auxiliary_features"].items():
             part = self.decoder_loss(model, features, target)
             total = total + part.loss
             log[f"aux{layer}_loss"] = part.loss.data

@@ -63,11 +63,13 @@ def value_problem(option: Field[Any], value: Any, name: str) -> str | None:
         return None
     if choices:
         return choice_problem(name, value, choices)
+    if lowest is None:
+        return None
+    if not isinstance(value, int | float):  # in a checkpoint that somebody changed
+        return f"{name}: {value!r} is not a number."
     if below is not None and not lowest <= value < below:
         return f"{name}: {value} is not in [{lowest}, {below})."
-    if lowest is not None and not value >= lowest:
-        return f"{name}: {value} is not at least {lowest}."
-    return None
+    return None if value >= lowest else f"{name}: {value} is not at least {lowest}."
 
 
 @dataclass

@@ -1,7 +1,8 @@
 """The conditional GRU of the dl4mt tutorial: two GRU transitions with attention in between.
 
-Shapes: S sentences of M source positions, R = S × beam decoder rows, T target positions,
-e embedding width, d state width, A attention width, C width of the source annotations.
+Equations: Miculicich Werlen et al. 2018, sections 3 and 5.1. Shapes: S sentences of M source
+positions, R = S × beam decoder rows, T target positions, e embedding width, d state width, A
+attention width, C width of the source annotations.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from .core.additive_attention import additive_scores
 from .core.attention import softmax
 from .core.dl4mt_init import init_linear, init_square_blocks_
 from .core.recording import Recordable
+from .core.session import Session, Stateful
 from .core.source import Source
-from .core.state import State, Stateful
 from .state_attention import StateMemory
 
 
@@ -98,25 +99,25 @@ class ConditionalGRU(Recordable, Stateful):
         return self.key_proj(annotations), values, contexts, initial
 
     def forward(
-        self, words: Tensor, source: Source, *, state: State | None = None
+        self, words: Tensor, source: Source, *, session: Session | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """
         Args:
             words: y_0 … y_{T-1}, (R, T, e); when decoding the last one, T = 1
             source: annotations, one row a sentence
-            state: the decoding session, or None
+            session: the decoding session, or None
 
         Returns:
             states s_t (R, T, d), projected contexts W_c c_t (R, T, context_dim) and attention
             weights (R, T, M); records the latter as ``weights`` (R, 1, T, M), one head
         """
         keys, values, contexts, initial = source.cached(
-            self, self.project_source, keep=state is not None
+            self, self.project_source, keep=session is not None
         )
-        slot = {} if state is None else self.slot(state)
+        slot = {} if session is None else self.slot(session)
         # s_{t-1}, (R, d)
         last = slot["state"] if slot else initial.repeat_interleave(source.beam, dim=0)
-        memory = None if self.memory is None else self.memory.open(state)
+        memory = None if self.memory is None else self.memory.open(session)
         inputs = self.word_proj(words)  # (R, T, 3d)
         states: list[Tensor] = []
         alignments: list[Tensor] = []

@@ -107,17 +107,17 @@ class ContextAwareSelfAttention(SelfAttention):
         if not self.has_context:
             return super().project(x, flow)
         parts = self.in_proj(x).unflatten(-1, (3, -1))  # (B, T, 3, C): Q, K and V
-        # what is mixed, Q, K or both, is one tensor; the parts beside it stay as they are
-        before, mixed = "qk".index(self.mixed[0]), len(self.mixed)
-        left, own, right = parts.split([before, mixed, 3 - before - mixed], dim=2)
-        context = self._project_contexts(flow)  # C U, (B, T, mixed, C)
+        # Q and K are neighbours: those that are mixed are one slice (B, T, N, C), N = 1 or 2
+        first, number = "qk".index(self.mixed[0]), len(self.mixed)
+        before, mixed, after = parts.split([first, number, 3 - first - number], dim=2)
+        context = self._project_contexts(flow)  # C U, (B, T, N, C)
         if self.has_gate:
-            gate = self._gate(own, context)  # λ, (B, T, mixed, 1)
-            own = torch.lerp(own, context, gate)  # Eq. (5): (1 - λ) Q + λ C U
+            gate = self._gate(mixed, context)  # λ, (B, T, N, 1)
+            mixed = torch.lerp(mixed, context, gate)  # Eq. (5): (1 - λ) Q + λ C U
             self.record(**{f"lambda_{name}": gate[:, :, i] for i, name in enumerate(self.mixed)})
         else:
-            own = own + context
-        projections = (*left.unbind(2), *own.unbind(2), *right.unbind(2))  # Q̂, K̂, V
+            mixed = mixed + context  # footnote 1
+        projections = (*before.unbind(2), *mixed.unbind(2), *after.unbind(2))  # Q̂, K̂, V
         return [split_heads(part, self.num_heads) for part in projections]
 
     def _check(self, flow: Flow) -> None:
@@ -126,15 +126,15 @@ class ContextAwareSelfAttention(SelfAttention):
                 f"context {self.context!r} of layer {self.layer} needs the inputs of layers "
                 f"1 to {self.layer}; the flow has {len(flow.inputs)}"
             )
-        if flow.state is not None and self.global_levels and flow.past is None:
+        if flow.session is not None and self.global_levels and flow.past is None:
             # the mean of the new position alone would be taken for the running mean
             raise ValueError(
                 f"context {self.context!r} decodes with running means; the flow has no `past`"
             )
 
     def _project_contexts(self, flow: Flow) -> Tensor:
-        """Returns C U for queries, keys or both, (B, T, mixed, C), or (B, 1, mixed, C) when all
-        positions share it.
+        """Returns C U for queries, keys or both, (B, T, N, C), or (B, 1, N, C) when all positions
+        share it.
 
         Queries and keys share one product. Global contexts that all positions share are multiplied
         once per sentence, not once per position.
@@ -152,12 +152,12 @@ class ContextAwareSelfAttention(SelfAttention):
         by_part: Tensor = projected.unflatten(-1, (len(self.mixed), -1))
         return by_part
 
-    def _gate(self, own: Tensor, context: Tensor) -> Tensor:
-        """Returns λ (B, T, mixed, 1), Eq. (6), of `own`: Q, K or both, and of their context."""
+    def _gate(self, mixed: Tensor, context: Tensor) -> Tensor:
+        """Returns λ (B, T, N, 1), Eq. (6), of `mixed`: Q, K or both, and of C U (B, T, N, C)."""
         # no einsum, which copies its factors for a product of matrices
-        of_own = (own * self.gate_input).sum(dim=-1, keepdim=True)
+        of_input = (mixed * self.gate_input).sum(dim=-1, keepdim=True)
         of_context = (context * self.gate_context).sum(dim=-1, keepdim=True)
-        return torch.sigmoid(of_own + of_context).type_as(own)
+        return torch.sigmoid(of_input + of_context).type_as(mixed)
 
 
 def context_levels(context: str, layer: int) -> tuple[range, range]:

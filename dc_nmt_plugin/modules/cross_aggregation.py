@@ -95,7 +95,7 @@ class CrossAggregationSelfAttention(SelfAttention):
         Raises:
             ValueError: used in a decoder (causal mask or decoding session)
         """
-        if flow.mask.causal or flow.state is not None:
+        if flow.mask.causal or flow.session is not None:
             raise ValueError(
                 "cross aggregation routes over whole sentences: it is for encoders, not decoders"
             )
@@ -148,8 +148,10 @@ class CrossAggregationSelfAttention(SelfAttention):
             self._record_norm("vertical_norm", vertical)
         if self.horizontal:
             # position l takes real positions t ≤ l; at padding also itself: no row is empty
-            causal = flow.shared("causal", lambda: Flow(SequenceMask.build(padding, causal=True)))
-            mask = causal.added_mask(votes.dtype)
+            mask = flow.shared(
+                ("causal", votes.dtype),
+                lambda: SequenceMask.build(padding, causal=True).added(votes.dtype),
+            )
             horizontal, coefficients = route_positions(  # Ω↔, Eq. (14)
                 votes, self.iterations, mask, from_votes=self.init == "self"
             )

@@ -17,8 +17,8 @@ from .core.flow import Flow
 from .core.initial_weights import input_projection, output_projection
 from .core.masks import SequenceMask
 from .core.self_attention import MultiHeadSelfAttention
+from .core.session import Session, Stateful
 from .core.slow_linear import SlowLinear
-from .core.state import State, Stateful
 from .fast.dropout import dropout as drop
 
 # of W_z, as a part of the weights that would give the variance of one context; our choice,
@@ -36,6 +36,9 @@ class LocalContext(Stateful):
         embed_dim: width C
         kernel: f ≥ 1
         dropout: dropout of the gated unit's output, before the residual
+
+    Raises:
+        ValueError: f < 1
     """
 
     def __init__(self, *, embed_dim: int, kernel: int = 2, dropout: float = 0.0) -> None:
@@ -48,32 +51,26 @@ class LocalContext(Stateful):
         self.conv = nn.Linear(kernel * embed_dim, 2 * embed_dim)
         self.layer_norm = nn.LayerNorm(embed_dim)
 
-    def forward(self, x: Tensor, mask: SequenceMask, state: State | None = None) -> Tensor:
+    def forward(self, x: Tensor, mask: SequenceMask, session: Session | None = None) -> Tensor:
         """Maps (B, T, C) → l_c (B, T, C)."""
-        gated = F.glu(self.conv(self._windows(x, mask, state)), dim=-1)
+        gated = F.glu(self.conv(self._windows(x, mask, session)), dim=-1)
         output: Tensor = self.layer_norm(drop(gated, self.dropout, self.training) + x)
         return output  # Eq. (6)
 
-    def _windows(self, x: Tensor, mask: SequenceMask, state: State | None) -> Tensor:
+    def _windows(self, x: Tensor, mask: SequenceMask, session: Session | None) -> Tensor:
         """Returns the inputs in the window of each position, from left to right: (B, T, f·C)."""
         width, length = self.kernel, x.size(1)
         if width == 1:
             return x
-        if state is not None:
-            padded = self._with_past(x, state)  # (R, f, C)
+        if session is not None:
+            slot = self.slot(session)
+            past = slot["inputs"] if slot else x.new_zeros(x.size(0), width - 1, x.size(2))
+            padded = torch.cat([past, x], dim=1)  # (R, f, C)
+            slot["inputs"] = padded[:, 1:]
         else:
             left = width - 1 if mask.causal else width // 2
             padded = F.pad(mask.zero_padding(x), (0, 0, left, width - 1 - left))
         return torch.cat([padded[:, i : i + length] for i in range(width)], dim=-1)
-
-    def _with_past(self, x: Tensor, state: State) -> Tensor:
-        slot = self.slot(state)
-        past = slot.get("inputs")
-        if past is None:
-            past = x.new_zeros(x.size(0), self.kernel - 1, x.size(2))
-        window = torch.cat([past, x], dim=1)  # (R, f, C)
-        slot["inputs"] = window[:, 1:]
-        return window
 
 
 class DualContextAttention(MultiHeadSelfAttention):
@@ -117,7 +114,7 @@ class DualContextAttention(MultiHeadSelfAttention):
         ``global_weights`` and ``local_weights`` (B, H, T, S).
         """
         flow = Flow.alone(x) if flow is None else flow
-        l_c = self.local(x, flow.mask, flow.state)
+        l_c = self.local(x, flow.mask, flow.session)
         local_query, query, key, value = self.heads(self.in_proj(x), 4)
         local_key, local_value = self.heads(self.local_proj(l_c), 2)
         # Eq. (7); for rotary positions, the local context of position t is at t

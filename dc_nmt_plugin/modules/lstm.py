@@ -1,4 +1,4 @@
-"""LSTM that can run step by step."""
+"""The LSTM of the language model (Miculicich Werlen et al. 2018, section 7.3)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .core.dl4mt_init import init_recurrent
-from .core.state import State, Stateful
+from .core.session import Session, Stateful
 
 
 class LanguageLSTM(Stateful):
@@ -24,16 +24,16 @@ class LanguageLSTM(Stateful):
         self.lstm = nn.LSTM(embed_dim, state_dim, batch_first=True)
         init_recurrent(self.lstm)
 
-    def forward(self, words: Tensor, *, state: State | None = None) -> Tensor:
+    def forward(self, words: Tensor, *, session: Session | None = None) -> Tensor:
         """
         Args:
             words: (B, T, e); when decoding the last one, T = 1
-            state: the decoding session, or None
+            session: the decoding session, or None
 
         Returns:
             (B, T, d)
         """
-        slot = {} if state is None else self.slot(state)
+        slot = {} if session is None else self.slot(session)
         past = None
         if slot:  # kept with the rows first: (R, 1, d)
             past = (slot["hidden"].transpose(0, 1), slot["cell"].transpose(0, 1))

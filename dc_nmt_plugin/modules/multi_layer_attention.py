@@ -97,7 +97,7 @@ class MultiLayerAttention(Recordable):
             (R, T, C); records ``weights``, (R, H, T, M) for joint weights and (R, n, H, T, M) for
             separate ones
         """
-        source, decoding = flow.source, flow.state is not None
+        source, decoding = flow.source, flow.session is not None
         attention, project = self._attend, self.project_source
         if decoding and self.joint_weights:
             attention, project = self._attend_to_sums, self.project_sums
@@ -116,7 +116,7 @@ class MultiLayerAttention(Recordable):
             query = query.permute(0, 3, 1, 2, 4).flatten(3)  # (S, H, beam·T, n·K)
         else:  # more heads
             query = query.flatten(2, 3).transpose(1, 2)  # (S, n·H, beam·T, K)
-        contexts, weights = attend(  # Eqs (3.8), (3.9)
+        contexts, weights = attend(  # Eqs (3.7)-(3.10)
             query,
             key,
             value,

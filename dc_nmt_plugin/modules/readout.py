@@ -1,4 +1,4 @@
-"""Readout of the recurrent decoders: the input of the output layer."""
+"""The input of a recurrent decoder's output layer (Miculicich Werlen et al. 2018, eqs 3, 8, 18)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .core.dl4mt_init import init_linear
 
 
 class Readout(nn.Module):
-    """``tanh(W_s s_t + W_y d_t + W_c c_t [+ W_m s̃_t])``, of embedding width (eqs 3, 8, 18).
+    """``tanh(W_s s_t + W_y d_t + W_c c_t [+ W_m s̃_t])``, of embedding width.
 
     Args:
         state_dim: width d of the states

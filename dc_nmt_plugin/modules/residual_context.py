@@ -17,7 +17,7 @@ from .core.attention import softmax
 from .core.dl4mt_init import init_linear, init_square_blocks_
 from .core.masks import later_keys
 from .core.recording import Recordable
-from .core.state import State, Stateful, append_step
+from .core.session import Session, Stateful, append_step
 
 
 class ResidualContext(Recordable, Stateful):
@@ -26,12 +26,12 @@ class ResidualContext(Recordable, Stateful):
     Subclasses record ``previous_words`` (B, T, T), the weight of word i at position t.
     """
 
-    def forward(self, words: Tensor, states: Tensor, *, state: State | None = None) -> Tensor:
+    def forward(self, words: Tensor, states: Tensor, *, session: Session | None = None) -> Tensor:
         """
         Args:
             words: (B, T, e) embeddings of the decoder's inputs; when decoding the new one, T = 1
             states: (B, T, d) the decoder's states at the same positions
-            state: the decoding session, or None
+            session: the decoding session, or None
 
         Returns:
             d_t, (B, T, e)
@@ -52,23 +52,23 @@ class BesideLastWord(ResidualContext):
         super().__init__()
         self.summary = summary
 
-    def forward(self, words: Tensor, states: Tensor, *, state: State | None = None) -> Tensor:
+    def forward(self, words: Tensor, states: Tensor, *, session: Session | None = None) -> Tensor:
         """See :class:`ResidualContext`."""
-        summary: Tensor = self.summary(words, states, state=state)
+        summary: Tensor = self.summary(words, states, session=session)
         return words + summary
 
 
 class MeanResidual(ResidualContext):
     """``d_t = 1/t Σ_{i<t} y_i`` (eq. 9, y_0 included), a running mean."""
 
-    def forward(self, words: Tensor, states: Tensor, *, state: State | None = None) -> Tensor:
+    def forward(self, words: Tensor, states: Tensor, *, session: Session | None = None) -> Tensor:
         """See :class:`ResidualContext`."""
         # half precision cannot count to 300
         dtype = torch.promote_types(words.dtype, torch.float32)
         total = words.cumsum(dim=1, dtype=dtype)
         seen = torch.arange(1, words.size(1) + 1, device=words.device, dtype=dtype)[:, None]
-        if state is not None:
-            slot = self.slot(state)
+        if session is not None:
+            slot = self.slot(session)
             if slot:
                 seen = slot["steps"] + seen  # (R, T, 1)
                 total = slot["total"] + total
@@ -96,11 +96,11 @@ class ContentResidual(ResidualContext):
         init_square_blocks_(self.word_proj.weight.data)
         self.score = init_linear(nn.Linear(embed_dim, 1, bias=False))
 
-    def forward(self, words: Tensor, states: Tensor, *, state: State | None = None) -> Tensor:
+    def forward(self, words: Tensor, states: Tensor, *, session: Session | None = None) -> Tensor:
         """See :class:`ResidualContext`."""
         scores = self.score(torch.tanh(self.word_proj(words))).squeeze(-1)  # Eq. (13), (B, T)
-        if state is not None:
-            scores, words = append_step(self.slot(state), scores=scores, words=words)
+        if session is not None:
+            scores, words = append_step(self.slot(session), scores=scores, words=words)
         later = later_keys(states.size(1), scores.size(1), scores.device)
         logits = scores[:, None].masked_fill(later, -math.inf)  # (B, T, S)
         weights = softmax(logits, words.dtype)  # Eq. (11)
@@ -123,11 +123,11 @@ class ContentScopeResidual(ResidualContext):
         self.state_proj = init_linear(nn.Linear(state_dim, embed_dim, bias=False))
         self.score = init_linear(nn.Linear(embed_dim, 1, bias=False))
 
-    def forward(self, words: Tensor, states: Tensor, *, state: State | None = None) -> Tensor:
+    def forward(self, words: Tensor, states: Tensor, *, session: Session | None = None) -> Tensor:
         """See :class:`ResidualContext`."""
         keys = self.word_proj(words)
-        if state is not None:
-            keys, words = append_step(self.slot(state), keys=keys, words=words)
+        if session is not None:
+            keys, words = append_step(self.slot(session), keys=keys, words=words)
         context, weights = causal_additive_attention(
             self.state_proj(states),  # Eq. (12)
             keys,

@@ -4,7 +4,7 @@ S. Sabour, N. Frosst, G. E. Hinton, "Dynamic Routing Between Capsules", NIPS 201
 J. Cao, H. Zhao, K. Yu, "Cross Aggregation of Multi-Head Attention for Neural Machine Translation",
 NLPCC 2019, Algorithm 1. Equation numbers are those of the latter.
 
-Every row of logits e_{l,h} (one query l, one head h; M numbers) is a vote. Formulas have the
+Every row of logits e_{l,h} (query l, head h; M numbers) is a vote, Eq. (10). Formulas have the
 paper's symbols: votes V, voting weights B, coefficients C, capsules S before squashing and Ω after.
 In shapes, (B, H, T, M) are sequences, heads, queries and keys (M = T).
 """

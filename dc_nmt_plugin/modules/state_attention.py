@@ -15,7 +15,7 @@ from .core.additive_attention import additive_scores, causal_additive_attention
 from .core.attention import softmax
 from .core.dl4mt_init import init_linear
 from .core.recording import Recordable
-from .core.state import State, Stateful, append_step
+from .core.session import Session, Stateful, append_step
 
 
 class StateSummary(Recordable, Stateful):
@@ -36,20 +36,20 @@ class StateSummary(Recordable, Stateful):
         self.query_proj = init_linear(nn.Linear(state_dim, attention_dim))
         self.score = init_linear(nn.Linear(attention_dim, 1, bias=False))
 
-    def forward(self, states: Tensor, *, state: State | None = None) -> Tensor:
+    def forward(self, states: Tensor, *, session: Session | None = None) -> Tensor:
         """
         Args:
             states: (B, T, d); when decoding the new one, T = 1
-            state: the decoding session, or None
+            session: the decoding session, or None
 
         Returns:
             s̃, (B, T, d); records ``previous_words`` (B, T, T)
         """
         keys = self.key_proj(states)
-        if state is None:
+        if session is None:
             summaries = self._attend(states[:, 1:], keys[:, :-1], states[:, :-1], empty_rows=1)
             return F.pad(summaries, (0, 0, 1, 0))  # s̃_1 = 0
-        slot = self.slot(state)
+        slot = self.slot(session)
         earlier = (slot["keys"], slot["states"]) if slot else (keys[:, :0], states[:, :0])
         append_step(slot, keys=keys, states=states)
         return self._attend(states, *earlier, empty_rows=0)
@@ -84,9 +84,9 @@ class StateMemory(Recordable, Stateful):
         self.summary_proj = init_linear(nn.Linear(state_dim, embed_dim, bias=False))
         self.score = init_linear(nn.Linear(embed_dim, 1, bias=False))
 
-    def open(self, state: State | None) -> MemorySession:
-        """Starts reading and writing step by step, or continues the session `state`."""
-        return MemorySession(self, {} if state is None else self.slot(state))
+    def open(self, session: Session | None) -> OpenMemory:
+        """Starts reading and writing step by step, or continues the `session`."""
+        return OpenMemory(self, {} if session is None else self.slot(session))
 
     def forward(
         self, word: Tensor, previous: Tensor, keys: Tensor, states: Tensor
@@ -107,7 +107,7 @@ class StateMemory(Recordable, Stateful):
         return (weights @ states).squeeze(1), weights.squeeze(1)  # Eq. (15)
 
 
-class MemorySession:
+class OpenMemory:
     """Holds the states that a :class:`StateMemory` has seen in one sequence."""
 
     def __init__(self, memory: StateMemory, slot: dict[str, Tensor]) -> None:

@@ -166,7 +166,7 @@ def test_fusion_stands_between_self_attention_and_attention_to_the_source(norm):
         norm_input, normed = seen[number, "encoder_attn_layer_norm"]
         own = x + seen[number, "self_attn"][1] if norm else after_norm  # ĥ
         matrices = layer.fusion.weighted_sum.weight.chunk(2, dim=1)
-        states = [extra["auxiliary"][i] for i in (1, 2)]
+        states = [extra["auxiliary_features"][i] for i in (1, 2)]
         fused = own + sum(f @ w.t() for f, w in zip(states, matrices, strict=True))
         torch.testing.assert_close(norm_input if norm else query, fused, rtol=1e-5, atol=1e-5)
         if norm:

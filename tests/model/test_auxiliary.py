@@ -45,7 +45,9 @@ def test_the_joint_loss_is_the_weighted_sum():
         features, extra = model(**batch()["net_input"], features_only=True, with_auxiliary=True)
         single = criterion()
         target = batch()["target"]
-        parts = [single.decoder_loss(model, f, target).loss for f in extra["auxiliary"].values()]
+        parts = [
+            single.decoder_loss(model, f, target).loss for f in extra["auxiliary_features"].values()
+        ]
         main = single.decoder_loss(model, features, target).loss
         assert len(parts) == 2
         weighted = (main + gamma * sum(parts)).item()
@@ -100,7 +102,7 @@ def test_any_decoder_decodes_incrementally(arch):
     model = perturb(build(arch, aux_layers="1,2"))
     net_input = batch()["net_input"]
     _, extra = model(**net_input, features_only=True, with_auxiliary=True)
-    for layer, features in extra["auxiliary"].items():
+    for layer, features in extra["auxiliary_features"].items():
         model.decoder.decode_with = layer
         assert torch.allclose(model(**net_input, features_only=True)[0], features, atol=1e-6)
         source, state = model.encoder(net_input["src_tokens"]), {}

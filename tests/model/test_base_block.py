@@ -63,7 +63,7 @@ def test_modern_is_what_its_flags_say():
 
 
 def test_defaults_are_the_papers_block():
-    base = TransformerConfig().of_base
+    base = TransformerConfig().base_block
     assert (base.norm, base.pre_norm, base.activation_fn, base.positions) == (
         *("layer_norm", False, "relu", "absolute"),
     )

@@ -43,7 +43,7 @@ def test_what_is_dropped_is_what_fairseq_drops(name, monkeypatch):
 def states(net):
     """All that a forward pass computes, of every decoder."""
     features, extra = net(**batch(), features_only=True, with_auxiliary=True)
-    return torch.cat([features, *extra["auxiliary"].values()])
+    return torch.cat([features, *extra["auxiliary_features"].values()])
 
 
 @pytest.mark.parametrize("name", few(VARIANTS, *MODULES))

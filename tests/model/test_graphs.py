@@ -161,6 +161,10 @@ def test_nan_is_looked_for_without_a_graph(dummy, caplog):
         ({"distributed_world_size": 2}, "needs one GPU"),
         ({"arch": "gru_selfattn_residual"}, "is for this plugin's Transformers"),
         ({"encoder_layerdrop": 0.1}, "does not go with --encoder-layerdrop"),
+        (
+            {"encoder_layers_of": "cross_aggregation(checkpoint=true)*6"},
+            "does not go with --xagg-checkpoint, or checkpoint=true in --encoder-layers-of",
+        ),
         ({"fp16": True}, "does not go with --fp16"),
         ({"quantization_config_path": "a"}, "does not go with --quantization-config-path"),
         ({"left_pad_target": True}, "does not go with --left-pad-target"),

@@ -9,8 +9,8 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from ...modules.conditional_gru import ConditionalGRU
+from ...modules.core.session import Session
 from ...modules.core.source import Source
-from ...modules.core.state import State
 from ...modules.lstm import LanguageLSTM
 from ...modules.readout import Readout
 from ...modules.residual_context import ResidualContext
@@ -51,7 +51,7 @@ class RecurrentDecoder(Decoder):
         self,
         prev_output_tokens: Tensor,
         encoder_out: Source | None = None,
-        incremental_state: State | None = None,
+        incremental_state: Session | None = None,
         need_attn: bool = False,
         alignment_layer: int | None = None,
         **unused: Any,
@@ -72,13 +72,13 @@ class RecurrentDecoder(Decoder):
         return aligned.restore(features), {"attn": [shown], "inner_states": None}
 
     def features(
-        self, words: Tensor, source: Source | None, state: State | None
+        self, words: Tensor, source: Source | None, session: Session | None
     ) -> tuple[Tensor, Tensor | None]:
         """
         Args:
             words: (R, T, e) embedded inputs; T = 1 when decoding
             source: what to attend to, if anything
-            state: the decoding session, or None
+            session: the decoding session, or None
 
         Returns:
             what the output layer gets (R, T, C), and the attention weights (R, T, M) or None
@@ -113,13 +113,13 @@ class GRUDecoder(RecurrentDecoder):
         self.readout = readout
 
     def features(
-        self, words: Tensor, source: Source | None, state: State | None
+        self, words: Tensor, source: Source | None, session: Session | None
     ) -> tuple[Tensor, Tensor | None]:
         assert source is not None
-        states, context, attention = self.cell(words, source, state=state)
+        states, context, attention = self.cell(words, source, session=session)
         states = F.dropout(states, self.dropout, self.training)
-        seen = self.residual(words, states, state=state)  # d_t
-        summary = None if self.summary is None else self.summary(states, state=state)
+        seen = self.residual(words, states, session=session)  # d_t
+        summary = None if self.summary is None else self.summary(states, session=session)
         return self.readout(states, seen, context=context, summary=summary), attention
 
 
@@ -147,10 +147,10 @@ class LSTMDecoder(RecurrentDecoder):
         self.readout = readout
 
     def features(
-        self, words: Tensor, source: Source | None, state: State | None
+        self, words: Tensor, source: Source | None, session: Session | None
     ) -> tuple[Tensor, Tensor | None]:
-        states = self.lstm(words, state=state)
+        states = self.lstm(words, session=session)
         if self.readout is None:
             return states, None
         states = F.dropout(states, self.dropout, self.training)
-        return self.readout(states, self.residual(words, states, state=state)), None
+        return self.readout(states, self.residual(words, states, session=session)), None

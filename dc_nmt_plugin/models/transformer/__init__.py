@@ -1,1 +1,4 @@
-"""One Transformer on three axes: self-attention kind, source features, auxiliary decoders."""
+"""One Transformer on four axes: self-attention, source features, auxiliary decoders, base block.
+
+`build` makes modules of the flags; `encoder`, `decoder` and `layers` have the forward pass.
+"""

@@ -32,8 +32,8 @@ SOURCE_FEATURES = ("top", *AGGREGATIONS, *MULTI_LAYER)
 # C, auxiliary decoders, is a list of layers: --aux-layers
 
 
-class Base(NamedTuple):
-    """D, the base block: settings of the layers beside their attentions."""
+class BaseBlock(NamedTuple):
+    """D, the base block: choices for the layers beside their attentions."""
 
     norm: str
     pre_norm: bool  # the norms stand before the sublayers
@@ -42,8 +42,8 @@ class Base(NamedTuple):
 
 
 BASES = {
-    "original": Base("layer_norm", False, "relu", "absolute"),  # Vaswani et al. 2017
-    "modern": Base("rms_norm", True, "swiglu", "rotary"),
+    "original": BaseBlock("layer_norm", False, "relu", "absolute"),  # Vaswani et al. 2017
+    "modern": BaseBlock("rms_norm", True, "swiglu", "rotary"),
 }
 NORMS = ("layer_norm", "rms_norm")  # Ba et al. 2016; Zhang and Sennrich 2019
 POSITIONS = (

@@ -31,8 +31,8 @@ from .axes import AGGREGATIONS, MULTI_LAYER
 from .config import TransformerConfig
 from .decoder import TransformerDecoder
 from .encoder import TransformerEncoder
-from .layers import BaseBlock, DecoderLayer, EncoderLayer, LayerStack, TokenEmbedding
-from .specification import LayerKind
+from .layers import DecoderLayer, EncoderLayer, LayerSettings, LayerStack, TokenEmbedding
+from .specification import SelfAttentionSpec
 
 # axis A: a kind of self-attention → its class
 SELF_ATTENTIONS: dict[str, Any] = {
@@ -47,10 +47,10 @@ def build_encoder(
     cfg: TransformerConfig, dictionary: Dictionary, matrix: nn.Embedding
 ) -> TransformerEncoder:
     """Builds the encoder around its (possibly shared) embedding matrix."""
-    block = base_block(cfg, "encoder")
+    settings = layer_settings(cfg, "encoder")
     layers: list[nn.Module] = []
-    for number, kind in enumerate(cfg.layers_of("encoder"), start=1):
-        layers.append(EncoderLayer(self_attention(cfg, "encoder", number, kind), block))
+    for number, spec in enumerate(cfg.self_attentions("encoder"), start=1):
+        layers.append(EncoderLayer(self_attention(cfg, "encoder", number, spec), settings))
     give_places(layers, "encoder")
     return TransformerEncoder(
         dictionary,
@@ -80,24 +80,24 @@ def build_decoder(
     )
 
 
-def decoder_stack(cfg: TransformerConfig, side: str) -> LayerStack:
+def decoder_stack(cfg: TransformerConfig, name: str) -> LayerStack:
     """Builds the layers of the main decoder (``decoder``) or an auxiliary one (``aux1`` …).
 
     Auxiliary decoders attend to one encoder layer, and only the main one fuses others' states.
     """
-    main = side == "decoder"
-    block = base_block(cfg, "decoder")
+    main = name == "decoder"
+    settings = layer_settings(cfg, "decoder")
     layers: list[nn.Module] = []
-    for number, kind in enumerate(cfg.layers_of("decoder"), start=1):
-        self_attn = self_attention(cfg, "decoder", number, kind)
+    for number, spec in enumerate(cfg.self_attentions("decoder"), start=1):
+        self_attn = self_attention(cfg, "decoder", number, spec)
         encoder_attn = source_attention(cfg, single=not main)
         fusion = None
         if main and cfg.aux_fusion:
             fusion = AuxiliaryFusion(
                 embed_dim=cfg.decoder_embed_dim, num_auxiliary=len(cfg.auxiliary_layers)
             )
-        layers.append(DecoderLayer(self_attn, encoder_attn, block, fusion))
-    give_places(layers, side)
+        layers.append(DecoderLayer(self_attn, encoder_attn, settings, fusion))
+    give_places(layers, name)
     return layer_stack(cfg, "decoder", layers)
 
 
@@ -105,16 +105,16 @@ def decoder_stack(cfg: TransformerConfig, side: str) -> LayerStack:
 
 
 def self_attention(
-    cfg: TransformerConfig, side: str, number: int, layer: LayerKind
+    cfg: TransformerConfig, side: str, number: int, spec: SelfAttentionSpec
 ) -> MultiHeadSelfAttention:
     """Builds the self-attention of one layer, number 1 for the lowest."""
     width, heads = cfg.of_side(side, "embed_dim"), cfg.of_side(side, "attention_heads")
-    options = dict(layer.options)
-    if layer.kind == "dual_context":
+    options = dict(spec.options)
+    if spec.kind == "dual_context":
         options["residual_dropout"] = cfg.dropout
-    if layer.kind == "context_aware":
+    if spec.kind == "context_aware":
         options["layer"] = number
-    attention: MultiHeadSelfAttention = SELF_ATTENTIONS[layer.kind](
+    attention: MultiHeadSelfAttention = SELF_ATTENTIONS[spec.kind](
         embed_dim=width,
         num_heads=heads,
         dropout=cfg.attention_dropout,
@@ -151,20 +151,18 @@ def aggregation(cfg: TransformerConfig) -> nn.Module | None:
     """Builds the aggregation of encoder layers; None if --source-features has none."""
     if cfg.source_features not in AGGREGATIONS:
         return None
-    options: dict[str, Any] = {
-        "embed_dim": cfg.encoder_embed_dim,
-        "num_layers": len(cfg.read_layers),
-    }
-    if cfg.source_features in ("c-agg", "iter-c-agg"):  # with feed-forward networks
-        options["ffn_dim"] = cfg.encoder_ffn_embed_dim
-        options["dropout"] = cfg.dropout
-    if cfg.source_features in ("iter-s-agg", "iter-c-agg"):
-        return IterativeAggregation(**options)
-    return LinearAggregation(**options)
+    iterative = cfg.source_features in ("iter-s-agg", "iter-c-agg")
+    with_ffn = cfg.source_features in ("c-agg", "iter-c-agg")
+    return (IterativeAggregation if iterative else LinearAggregation)(
+        embed_dim=cfg.encoder_embed_dim,
+        num_layers=len(cfg.read_layers),
+        ffn_dim=cfg.encoder_ffn_embed_dim if with_ffn else None,
+        dropout=cfg.dropout,
+    )
 
 
 def tap_norms(cfg: TransformerConfig) -> nn.ModuleDict | None:
-    """Builds norms for the outputs of lower encoder layers that decoders read, in pre-norm.
+    """Builds a norm for each lower encoder layer whose output a decoder reads, in pre-norm.
 
     Pre-norm leaves the layers' outputs unnormalised, and only the top has the final norm.
     """
@@ -179,25 +177,25 @@ def tap_norms(cfg: TransformerConfig) -> nn.ModuleDict | None:
 # -- axis C ----------------------------------------------------------------------------------------
 
 
-def freeze_untrained(cfg: TransformerConfig, of_auxiliary: Iterable[nn.Module]) -> None:
-    """Freezes the parameters that only auxiliary decoders use, if nothing trains them."""
+def freeze_untrained(cfg: TransformerConfig, modules: Iterable[nn.Module]) -> None:
+    """Freezes modules that only auxiliary decoders use, if nothing trains them."""
     if cfg.aux_weight == 0 and not cfg.aux_fusion:
         # distributed training would wait for their gradients
-        for module in of_auxiliary:
+        for module in modules:
             module.requires_grad_(False)
 
 
 # -- axis D ----------------------------------------------------------------------------------------
 
 
-def base_block(cfg: TransformerConfig, side: str) -> BaseBlock:
+def layer_settings(cfg: TransformerConfig, side: str) -> LayerSettings:
     """Returns what the layers of a side have beside their attentions."""
-    return BaseBlock(
+    return LayerSettings(
         embed_dim=cfg.of_side(side, "embed_dim"),
         ffn_dim=cfg.of_side(side, "ffn_embed_dim"),
         dropout=cfg.dropout,
         activation_dropout=cfg.activation_dropout,
-        activation_fn=cfg.of_base.activation_fn,
+        activation_fn=cfg.base_block.activation_fn,
         pre_norm=cfg.pre_norm(side),
         norm=partial(build_norm, cfg),
     )
@@ -208,7 +206,7 @@ def build_norm(cfg: TransformerConfig, width: int) -> nn.Module:
 
     Norms inside a mechanism are those of its paper's equations, on every base.
     """
-    if cfg.of_base.norm == "rms_norm":
+    if cfg.base_block.norm == "rms_norm":
         return nn.RMSNorm(width, eps=1e-6)  # the paper has no ε, but a vector of zeros needs one
     norm: nn.Module = LayerNorm(width)
     return norm
@@ -216,9 +214,9 @@ def build_norm(cfg: TransformerConfig, width: int) -> nn.Module:
 
 def positions(cfg: TransformerConfig, *, head_dim: int) -> Positions | None:
     """Builds the positions that self-attention sees; None if they are in the embeddings."""
-    if cfg.of_base.positions == "rotary":
+    if cfg.base_block.positions == "rotary":
         return RotaryPositions(head_dim=head_dim)
-    if cfg.of_base.positions == "relative":
+    if cfg.base_block.positions == "relative":
         return RelativePositions(head_dim=head_dim, clip=cfg.max_relative_position)
     return None
 
@@ -255,7 +253,7 @@ def token_embedding(cfg: TransformerConfig, side: str, matrix: nn.Embedding) -> 
     width = matrix.embedding_dim
     added = None
     layer_norm = build_norm(cfg, width) if cfg.layernorm_embedding else None
-    if cfg.of_base.positions == "absolute" and not cfg.no_token_positional_embeddings:
+    if cfg.base_block.positions == "absolute" and not cfg.no_token_positional_embeddings:
         most = cfg.max_source_positions if side == "encoder" else cfg.max_target_positions
         learned = cfg.of_side(side, "learned_pos")
         if not learned:  # room for padding: a table that grows leaves CUDA graphs with the old one

@@ -18,9 +18,9 @@ from .axes import (
     POSITIONS,
     SELF_ATTENTION_KINDS,
     SOURCE_FEATURES,
-    Base,
+    BaseBlock,
 )
-from .specification import LayerKind, check_options, layer_kind, read_specification
+from .specification import SelfAttentionSpec, check_options, read_specification, spec_of_flags
 
 MODEL_NAME = "dc_nmt_transformer"  # in fairseq's registry
 SIDES = ("encoder", "decoder")
@@ -176,24 +176,24 @@ class TransformerConfig(CheckedConfig):
     @property
     def auxiliary_layers(self) -> list[int]:
         """Returns the encoder layers with an auxiliary decoder, ascending; :meth:`check` first."""
-        return sorted(int(part) for part in self._auxiliary())
+        return sorted(int(part) for part in self._aux_layers())
 
     @property
-    def of_base(self) -> Base:
+    def base_block(self) -> BaseBlock:
         """Returns the base block: that of --base, with what flags change."""
         flags = {name: getattr(self, name) for name in ("norm", "activation_fn", "positions")}
         return BASES[self.base]._replace(**{name: value for name, value in flags.items() if value})
 
     def pre_norm(self, side: str) -> bool:
         """Returns whether the norms of `side` stand before the sublayers."""
-        return bool(self.of_side(side, "normalize_before")) or self.of_base.pre_norm
+        return bool(self.of_side(side, "normalize_before")) or self.base_block.pre_norm
 
     def of_side(self, side: str, name: str) -> Any:
         """Returns the setting ``encoder_NAME`` or ``decoder_NAME``."""
         return getattr(self, f"{side}_{name}")
 
-    def layers_of(self, side: str) -> list[LayerKind]:
-        """Returns what each layer of `side` is, lowest first.
+    def self_attentions(self, side: str) -> list[SelfAttentionSpec]:
+        """Returns the self-attention of each layer of `side`, lowest first.
 
         Raises:
             ConfigError: a wrong specification or range, or options that contradict each other
@@ -210,24 +210,24 @@ class TransformerConfig(CheckedConfig):
                 f"--{side}-self-attention-layers: {layers!r} is not a layer or a range i-j "
                 f"within 1-{number} (--{side}-layers {number})."
             )
-        chosen = layer_kind(self.of_side(side, "self_attention"), self)
+        chosen = spec_of_flags(self.of_side(side, "self_attention"), self)
         check_options(chosen, highest=int(last))
-        standard = layer_kind("standard", self)
+        standard = spec_of_flags("standard", self)
         return [chosen if int(first) <= n <= int(last) else standard for n in range(1, number + 1)]
 
     def contradictions(self) -> Iterator[str]:
         for side in SIDES:
-            yield from self._of_side(side)
+            yield from self._contradictions_of_side(side)
         if self.share_all_embeddings and self.encoder_embed_dim != self.decoder_embed_dim:
             yield (
                 f"--share-all-embeddings: --encoder-embed-dim {self.encoder_embed_dim} and "
                 f"--decoder-embed-dim {self.decoder_embed_dim} must be equal."
             )
-        yield from self._of_source_features()
-        yield from self._of_auxiliary()
+        yield from self._contradictions_of_source_features()
+        yield from self._contradictions_of_auxiliary_decoders()
 
-    def _of_side(self, side: str) -> Iterator[str]:
-        positions = self.of_base.positions
+    def _contradictions_of_side(self, side: str) -> Iterator[str]:
+        positions = self.base_block.positions
         width, heads = self.of_side(side, "embed_dim"), self.of_side(side, "attention_heads")
         if width % heads:
             yield (
@@ -253,11 +253,11 @@ class TransformerConfig(CheckedConfig):
                         "the architecture sets it)."
                     )
         try:
-            self.layers_of(side)
+            self.self_attentions(side)
         except ConfigError as error:
             yield from error.problems
 
-    def _of_source_features(self) -> Iterator[str]:
+    def _contradictions_of_source_features(self) -> Iterator[str]:
         name, number = self.source_features, self.source_layers
         if name == "top" and number not in (None, 1):
             yield (
@@ -275,13 +275,13 @@ class TransformerConfig(CheckedConfig):
                 f"(--encoder-layers {self.encoder_layers})."
             )
 
-    def _auxiliary(self) -> list[str]:
-        """Splits a list; Hydra turns a list of one number into a number."""
+    def _aux_layers(self) -> list[str]:
+        """Splits --aux-layers; Hydra turns a list of one number into a number."""
         text = "" if self.aux_layers is None else str(self.aux_layers).strip()
         return [part.strip() for part in text.split(",")] if text else []
 
-    def _of_auxiliary(self) -> Iterator[str]:
-        parts = self._auxiliary()
+    def _contradictions_of_auxiliary_decoders(self) -> Iterator[str]:
+        parts = self._aux_layers()
         highest = self.encoder_layers - 1
         if any(not (part.isdecimal() and 1 <= int(part) <= highest) for part in parts):
             valid = f"1-{highest}" if highest else "none: --encoder-layers is 1"
@@ -306,10 +306,10 @@ def idle_settings(flags: Any) -> dict[str, str]:
         cfg.check()
     except ConfigError:  # building the model refuses them
         return {}
-    layers = [layer for side in SIDES for layer in cfg.layers_of(side)]
+    specs = [spec for side in SIDES for spec in cfg.self_attentions(side)]
     idle = {}
     for kind, options in SELF_ATTENTION_KINDS.items():
-        of_kind = [layer.options for layer in layers if layer.kind == kind]
+        of_kind = [spec.options for spec in specs if spec.kind == kind]
         for option, setting in options.items():
             if not of_kind:
                 idle[setting] = (
@@ -332,6 +332,6 @@ def idle_settings(flags: Any) -> dict[str, str]:
             "is the weight of auxiliary decoders, and without --aux-layers there are none; give "
             "layers such as 1,3, or leave this flag out."
         )
-    if cfg.of_base.positions != "relative":
+    if cfg.base_block.positions != "relative":
         idle["max_relative_position"] = "is for --positions relative; leave it out, or give that."
     return idle

@@ -27,11 +27,12 @@ class TransformerEncoder(FairseqEncoder):
         read_layers: the layers (1-based, lowest first) that the main decoder reads
         aggregation: turns their outputs into one, or None
         auxiliary_layers: the layers that auxiliary decoders are attached to
-        tap_norms: layer number → norm of a lower layer's output where it leaves the stack; only
-            in pre-norm, whose lower layers are not normalised
+        tap_norms: number of a layer below the top → norm of its output, for the decoders that
+            read ("tap") it; only in pre-norm, where the stack normalises the top layer alone
 
     Attributes:
-        masked_layers: those of them replaced by zeros (thesis 3.5.4); set at decoding time
+        masked_layers: those of `read_layers` that the main decoder sees as zeros (thesis 3.5.4);
+            set at decoding time
     """
 
     def __init__(
@@ -83,16 +84,16 @@ class TransformerEncoder(FairseqEncoder):
         outputs = self.stack(x, Flow(mask, tokens=src_tokens))
         features = []
         for layer in self.read_layers:
-            feature = self._tap(outputs, layer)
+            feature = self._for_decoders(outputs, layer)  # f^i
             # thesis 3.5.4: f^i := 0; projections with biases still give their constants
             features.append(torch.zeros_like(feature) if layer in self.masked_layers else feature)
         if self.aggregation is not None:
             features = [self.aggregation(features)]
-        auxiliary = {layer: self._tap(outputs, layer) for layer in self.auxiliary_layers}
-        return Source(features=features, padding=padding, auxiliary=auxiliary)
+        lower = {layer: self._for_decoders(outputs, layer) for layer in self.auxiliary_layers}
+        return Source(features=features, padding=padding, auxiliary_sources=lower)
 
-    def _tap(self, outputs: Sequence[Tensor], layer: int) -> Tensor:
-        """Returns the output (B, M, C) of a layer for the decoders."""
+    def _for_decoders(self, outputs: Sequence[Tensor], layer: int) -> Tensor:
+        """Returns the output (B, M, C) of a layer as decoders read it."""
         output = outputs[layer - 1]
         if self.tap_norms is not None and layer < len(outputs):
             output = self.tap_norms[str(layer)](output)

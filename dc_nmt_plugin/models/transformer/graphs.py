@@ -8,16 +8,13 @@ from ...compat.dictionaries import when_training_begins
 from ...errors import ConfigError
 from ...flags import flag_name
 from ...names import JOINT_LOSSES
+from ..options import read_config
+from .config import TransformerConfig
+from .decoder import STOCK_LOSSES
 from .encoder import TransformerEncoder
 
 # each batch would choose its layers, or run layers again in the backward pass
-_NOT_RECORDED = (
-    "encoder_layerdrop",
-    "decoder_layerdrop",
-    "checkpoint_activations",
-    "xagg_checkpoint",
-)
-_OF_FAIRSEQ = {"cross_entropy", "label_smoothed_cross_entropy"}
+_NOT_RECORDED = ("encoder_layerdrop", "decoder_layerdrop", "checkpoint_activations")
 
 
 def refuse_what_cannot_be_recorded(trainer: Any) -> None:
@@ -29,14 +26,17 @@ def refuse_what_cannot_be_recorded(trainer: Any) -> None:
     if not getattr(cfg.task, "cuda_graphs", False):
         return
     refused = [flag_name(flag) for flag in _NOT_RECORDED if getattr(cfg.model, flag, False)]
+    specs = read_config(cfg.model, TransformerConfig).self_attentions("encoder")
+    if any(spec.options.get("checkpoint") for spec in specs):  # cross aggregation's
+        refused.append("--xagg-checkpoint, or checkpoint=true in --encoder-layers-of")
     # a quantizer puts other modules into the model
     common = ("fp16", "amp", "quantization_config_path")
     refused += [flag_name(flag) for flag in common if cfg.common[flag]]
     refused += ["--left-pad-target"] if cfg.task.left_pad_target else []
     criterion = cfg.criterion._name
-    if criterion not in JOINT_LOSSES | _OF_FAIRSEQ:
+    if criterion not in JOINT_LOSSES | STOCK_LOSSES:
         refused.append(f"--criterion {criterion}")
-    elif criterion in _OF_FAIRSEQ and getattr(cfg.criterion, "report_accuracy", False):
+    elif criterion in STOCK_LOSSES and getattr(cfg.criterion, "report_accuracy", False):
         refused.append(f"--report-accuracy of {criterion}")
     reason = None
     if not trainer.cuda or cfg.distributed_training.distributed_world_size > 1:

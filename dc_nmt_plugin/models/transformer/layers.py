@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ...modules.core.flow import Flow
-from ...modules.core.state import Stateful
+from ...modules.core.session import Stateful
 from ...modules.fast.dropout import add_dropped, dropout
 from ...modules.feed_forward import GATED, gated_width
 
@@ -53,15 +53,9 @@ class TokenEmbedding(nn.Module):
         Returns:
             (B, T, C), or (B, 1, C) when decoding
         """
-        positions = None
+        x = self.scale * self.tokens(tokens if incremental_state is None else tokens[:, -1:])
         if self.positions is not None:
-            positions = self.positions(tokens, incremental_state=incremental_state)
-        if incremental_state is not None:
-            tokens = tokens[:, -1:]
-            positions = None if positions is None else positions[:, -1:]
-        x = self.scale * self.tokens(tokens)
-        if positions is not None:
-            x = x + positions
+            x = x + self.positions(tokens, incremental_state=incremental_state)
         if self.layer_norm is not None:
             x = self.layer_norm(x)
         return x
@@ -72,8 +66,8 @@ class TokenEmbedding(nn.Module):
 
 
 @dataclass(frozen=True)
-class BaseBlock:
-    """Describes the layers of a stack beside their attentions (axis D)."""
+class LayerSettings:
+    """Describes the layers of a stack beside their attentions (axis D, the base block)."""
 
     embed_dim: int  # model width C
     ffn_dim: int  # inner width of the feed-forward network; a gated one has two thirds of it
@@ -84,26 +78,26 @@ class BaseBlock:
     norm: Callable[[int], nn.Module]  # builds a norm of this width
 
 
-class Layer(nn.Module):
-    """Base of both kinds of layers: residual connections and the feed-forward network."""
+class TransformerLayer(nn.Module):
+    """Base of encoder and decoder layers: residual connections and the feed-forward network."""
 
-    def __init__(self, block: BaseBlock) -> None:
+    def __init__(self, settings: LayerSettings) -> None:
         super().__init__()
-        self.dropout = block.dropout
-        self.activation_dropout = block.activation_dropout
-        self.pre_norm = block.pre_norm
-        width, inner = block.embed_dim, block.ffn_dim
+        self.dropout = settings.dropout
+        self.activation_dropout = settings.activation_dropout
+        self.pre_norm = settings.pre_norm
+        width, inner = settings.embed_dim, settings.ffn_dim
         self.activation: Callable[[Tensor], Tensor]
-        if block.activation_fn in GATED:
+        if settings.activation_fn in GATED:
             inner = gated_width(inner)
-            self.activation = GATED[block.activation_fn]
+            self.activation = GATED[settings.activation_fn]
             self.fc1 = nn.Linear(width, 2 * inner, bias=False)  # [W; V]
             self.fc2 = nn.Linear(inner, width, bias=False)
         else:
-            self.activation = utils.get_activation_fn(block.activation_fn)
+            self.activation = utils.get_activation_fn(settings.activation_fn)
             self.fc1 = nn.Linear(width, inner)
             self.fc2 = nn.Linear(inner, width)
-        self.final_layer_norm = block.norm(width)
+        self.final_layer_norm = settings.norm(width)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Returns Norm(x + Dropout(sublayer(x))), or x + Dropout(sublayer(Norm(x)))."""
@@ -117,18 +111,18 @@ class Layer(nn.Module):
         return self.fc2(dropout(hidden, self.activation_dropout, self.training))
 
 
-class EncoderLayer(Layer):
+class EncoderLayer(TransformerLayer):
     """Self-attention and feed-forward network.
 
     Args:
         self_attn: any self-attention kind (axis A), see ``modules.core.self_attention``
-        block: the rest of the layer
+        settings: the rest of the layer
     """
 
-    def __init__(self, self_attn: nn.Module, block: BaseBlock) -> None:
-        super().__init__(block)
+    def __init__(self, self_attn: nn.Module, settings: LayerSettings) -> None:
+        super().__init__(settings)
         self.self_attn = self_attn
-        self.self_attn_layer_norm = block.norm(block.embed_dim)
+        self.self_attn_layer_norm = settings.norm(settings.embed_dim)
 
     def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """Maps (B, T, C) → (B, T, C); ``flow.inputs`` ends with x."""
@@ -136,36 +130,36 @@ class EncoderLayer(Layer):
         return self.residual(x, self.final_layer_norm, self.feed_forward)
 
 
-class DecoderLayer(Layer):
+class DecoderLayer(TransformerLayer):
     """Masked self-attention, encoder-decoder attention and feed-forward network.
 
     Args:
         self_attn: any causal self-attention kind (axis A)
         encoder_attn: attention to the source (axis B)
-        block: the rest of the layer
-        fusion: fusion of auxiliary decoders' states after the self-attention sublayer (axis C,
-            thesis ch. 4, AIF), or None
+        settings: the rest of the layer
+        fusion: of auxiliary decoders' states after the self-attention sublayer (axis C, thesis
+            ch. 4, AIF), or None
     """
 
     def __init__(
         self,
         self_attn: nn.Module,
         encoder_attn: nn.Module,
-        block: BaseBlock,
+        settings: LayerSettings,
         fusion: nn.Module | None = None,
     ) -> None:
-        super().__init__(block)
+        super().__init__(settings)
         self.self_attn = self_attn
-        self.self_attn_layer_norm = block.norm(block.embed_dim)
+        self.self_attn_layer_norm = settings.norm(settings.embed_dim)
         self.encoder_attn = encoder_attn
-        self.encoder_attn_layer_norm = block.norm(block.embed_dim)
+        self.encoder_attn_layer_norm = settings.norm(settings.embed_dim)
         self.fusion = fusion
 
     def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """Maps (R, T, C) → (R, T, C), T = 1 when decoding; ``flow.inputs`` ends with x."""
         x = self.residual(x, self.self_attn_layer_norm, lambda r: self.self_attn(r, flow))
-        if self.fusion is not None and flow.auxiliary is not None:
-            x = self.fusion(x, flow.auxiliary)
+        if self.fusion is not None and flow.auxiliary_features is not None:
+            x = self.fusion(x, flow.auxiliary_features)
         x = self.residual(x, self.encoder_attn_layer_norm, lambda r: self.encoder_attn(r, flow))
         return self.residual(x, self.final_layer_norm, self.feed_forward)
 

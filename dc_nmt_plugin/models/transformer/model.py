@@ -11,7 +11,7 @@ from ...errors import ConfigError
 from ..options import Configured, read_config
 from .build import build_decoder, build_encoder, token_matrix
 from .config import MODEL_NAME, TransformerConfig, idle_settings
-from .decoder import IGNORED, TransformerDecoder
+from .decoder import IGNORED, STOCK_LOSSES, TransformerDecoder
 from .encoder import TransformerEncoder
 from .stock import is_stock, stock_to_plugin
 
@@ -38,8 +38,7 @@ class TransformerModel(Configured, FairseqEncoderDecoderModel):
         """
         cfg = read_config(args, TransformerConfig)
         cfg.check()
-        stock = ("cross_entropy", "label_smoothed_cross_entropy")
-        if cfg.auxiliary_layers and getattr(args, "criterion", None) in stock:
+        if cfg.auxiliary_layers and getattr(args, "criterion", None) in STOCK_LOSSES:
             raise ConfigError(IGNORED)  # before anything is written; others at the first step
         return build(cfg, task.source_dictionary, task.target_dictionary)
 

@@ -1,4 +1,4 @@
-"""Kinds of the layers of a stack, and their specification for ``--encoder-layers-of``.
+"""The self-attention of each layer of a stack, and its specification, ``--encoder-layers-of``.
 
 A specification is a list of items, from the lowest layer up:
 
@@ -27,21 +27,21 @@ _ITEM = re.compile(
 )
 
 
-class LayerKind(NamedTuple):
+class SelfAttentionSpec(NamedTuple):
     """Describes the self-attention of one layer."""
 
     kind: str  # a key of SELF_ATTENTION_KINDS
     options: dict[str, Any]  # their values
 
 
-def layer_kind(kind: str, cfg: CheckedConfig) -> LayerKind:
+def spec_of_flags(kind: str, cfg: CheckedConfig) -> SelfAttentionSpec:
     """Returns a kind with the options that the settings (flags) give to all its layers."""
-    options = SELF_ATTENTION_KINDS[kind]
-    return LayerKind(kind, {name: getattr(cfg, setting) for name, setting in options.items()})
+    options = SELF_ATTENTION_KINDS[kind].items()
+    return SelfAttentionSpec(kind, {name: getattr(cfg, setting) for name, setting in options})
 
 
-def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[LayerKind]:
-    """Returns the layers of a specification, lowest first.
+def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[SelfAttentionSpec]:
+    """Returns the self-attention of each layer of a specification, lowest first.
 
     Args:
         text: the specification
@@ -53,7 +53,7 @@ def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[LayerKi
     """
     flag, most = f"--{side}-layers-of", getattr(cfg, f"{side}_layers")
     kinds = tuple(SELF_ATTENTION_KINDS) if side == "encoder" else DECODER_KINDS
-    layers: list[LayerKind] = []
+    layers: list[SelfAttentionSpec] = []
     rest = text.strip()
     while rest or not layers:
         item = _ITEM.match(rest)
@@ -66,12 +66,12 @@ def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[LayerKi
         kind, place = item["kind"], f"{flag}: {item[0].strip()!r}"
         check_choices(place, [kind], kinds, error=ConfigError)
         explicit = _explicit_options(item["options"] or "", place, kind, cfg)
-        layer = LayerKind(kind, {**layer_kind(kind, cfg).options, **explicit})
+        spec = SelfAttentionSpec(kind, {**spec_of_flags(kind, cfg).options, **explicit})
         number = int(item["times"] or 1)
         if number > most:  # before a list of so many fills the memory
             raise ConfigError(f"{place}: has {number} layers, and --{side}-layers is {most}.")
-        layers += [layer] * number
-        check_options(layer, highest=len(layers), place=f"{place}: ")
+        layers += [spec] * number
+        check_options(spec, highest=len(layers), place=f"{place}: ")
     if len(layers) != most:
         raise ConfigError(
             f"{flag}: {text!r} has {len(layers)} layers, and --{side}-layers is {most}."
@@ -79,12 +79,12 @@ def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[LayerKi
     return layers
 
 
-def check_options(layer: LayerKind, highest: int, place: str = "") -> None:
+def check_options(spec: SelfAttentionSpec, highest: int, place: str = "") -> None:
     """Refuses options that contradict each other, by the names of flags.
 
     `highest` is the highest layer with them. `place` says where no flag gives them.
     """
-    options = layer.options
+    options = spec.options
     if options.get("context") == "deep" and highest == 1:
         raise ConfigError(
             f"{place}--ctx-context: 'deep' is made of the inputs of lower layers, and layer 1 has "

@@ -115,10 +115,10 @@ def drop_auxiliary(state: StateDict, name: str) -> StateDict:
             f"{name}: was trained with --aux-fusion: its main decoder reads the auxiliary decoders "
             "at every step, so without them it would translate differently. Nothing was written."
         )
-    taps = tuple(f"encoder.tap_norms.{layer}." for layer in cfg.read_layers)
+    read_by_main = tuple(f"encoder.tap_norms.{layer}." for layer in cfg.read_layers)
     for key in list(state["model"]):
-        of_auxiliary = key.startswith("encoder.tap_norms.") and not key.startswith(taps)
-        if of_auxiliary or key.startswith("decoder.auxiliary."):
+        unused_norm = key.startswith("encoder.tap_norms.") and not key.startswith(read_by_main)
+        if unused_norm or key.startswith("decoder.auxiliary."):
             del state["model"][key]
     flags.aux_layers = None
     flags.arch = flags._name = "transformer_standard"  # every other setting is in the flags
@@ -147,7 +147,7 @@ def to_stock(state: StateDict, name: str, flag: str = "--stock") -> StateDict:
             f"{name}: {flag} needs a standard Transformer, and this one has {', '.join(extra)}."
         )
     state["model"] = plugin_to_stock(state["model"])
-    flags.activation_fn = cfg.of_base.activation_fn
+    flags.activation_fn = cfg.base_block.activation_fn
     for side in SIDES:
         setattr(flags, f"{side}_normalize_before", cfg.pre_norm(side))
     flags.arch = flags._name = "transformer"
@@ -169,14 +169,14 @@ def _beyond_stock(cfg: TransformerConfig) -> list[str]:
     """Returns what the model has that fairseq's ``transformer`` does not have."""
     extra = []
     for side in SIDES:
-        for kind in dict.fromkeys(layer.kind for layer in cfg.layers_of(side)):
+        for kind in dict.fromkeys(spec.kind for spec in cfg.self_attentions(side)):
             if kind != "standard":
                 extra.append(f"{kind} layers in the {side}")
     if cfg.no_attention_bias:
         extra.append("--no-attention-bias")
     if cfg.source_features != "top":
         extra.append(f"--source-features {cfg.source_features}")
-    base = cfg.of_base
+    base = cfg.base_block
     if base.norm != "layer_norm":
         extra.append(f"--norm {base.norm}")
     if base.activation_fn in GATED:

@@ -66,7 +66,7 @@ def masked(logits: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
 
 
 def softmax(scores: Tensor, dtype: torch.dtype) -> Tensor:
-    """Returns the softmax over the last axis as `dtype`, computed in float32 or better."""
+    """Returns the softmax of scores (…, S) as `dtype`, computed in float32 or better."""
     precise = torch.promote_types(scores.dtype, torch.float32)
     return torch.softmax(scores, dim=-1, dtype=precise).to(dtype)
 
@@ -109,7 +109,7 @@ def attend(
 
 
 class SourceAttention(Recordable):
-    """Encoder-decoder attention over one source representation.
+    """Encoder-decoder attention over one source representation (Vaswani et al. 2017, 3.2.3).
 
     Keys and values depend only on the sentence. In decoding they are projected once per sentence
     and kept with the source; the hypotheses of a sentence are additional query rows.
@@ -155,7 +155,7 @@ class SourceAttention(Recordable):
         """
         rows, length, width = x.shape
         source = flow.source
-        key, value = source.cached(self, self.project_source, keep=flow.state is not None)
+        key, value = source.cached(self, self.project_source, keep=flow.session is not None)
         # hypotheses of a sentence are further queries on the same keys
         query = split_heads(self.q_proj(x).view(source.sentences, -1, width), self.num_heads)
         output, weights = attend(

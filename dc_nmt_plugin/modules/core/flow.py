@@ -1,4 +1,4 @@
-"""Input of a stack's layers beside their own, in one forward pass."""
+"""What the layers of a stack share in one forward pass: mask, inputs, source, decoding session."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from .masks import SequenceMask, added_to_logits
+from .masks import SequenceMask
+from .session import Session
 from .source import Source
-from .state import State
 
 Result = TypeVar("Result")
 
 
 class Flow:
-    """Holds what flows through the layers of one stack beside their input x, in a forward pass.
+    """Holds what every layer of a stack gets beside its input x, in one forward pass.
 
     A mechanism takes from it what it needs, and what nobody takes is not computed. A mechanism that
     needs something new adds it here, and no layer changes.
 
-    Layer l appends its input before it runs, so ``inputs[-1]`` is the running layer's own input.
-
     Args:
         mask: padding and causality of the stack's sequences; None: no padding, not causal
         tokens: (B, T) their token ids; when decoding, of the whole prefix
-        state: the decoding session, or None
-        past: when decoding, the stack's own slot of the session, for the running sums that its
+        session: the decoding session, or None
+        past: when decoding, the stack's own slot of the session, for the running means that its
             layers share; None otherwise
         source: what decoder layers attend to; None in encoders
-        auxiliary: final states (R, T, C) of the auxiliary decoders to fuse, or None
+        auxiliary_features: f^1 … f^n (R, T, C), the final states of the auxiliary decoders, which
+            the main decoder fuses (thesis ch. 4, AIF); None without fusion
 
     Attributes:
-        inputs: inputs H^1 … H^l (B, T, C) of the layers that have run, and of the running one
+        inputs: inputs H^1 … H^l (B, T, C) of the layers that have run, and of the running one; the
+            stack appends each before the layer runs
     """
 
     def __init__(
@@ -41,17 +41,17 @@ class Flow:
         mask: SequenceMask | None = None,
         *,
         tokens: Tensor | None = None,
-        state: State | None = None,
+        session: Session | None = None,
         past: dict[str, Tensor] | None = None,
         source: Source | None = None,
-        auxiliary: list[Tensor] | None = None,
+        auxiliary_features: list[Tensor] | None = None,
     ) -> None:
         self.mask = SequenceMask() if mask is None else mask
         self.tokens = tokens
-        self.state = state
+        self.session = session
         self.past = past
         self._source = source
-        self.auxiliary = auxiliary
+        self.auxiliary_features = auxiliary_features
         self.inputs: list[Tensor] = []
         self._means: dict[int, Tensor] = {}
         self._shared: dict[object, Any] = {}
@@ -65,16 +65,13 @@ class Flow:
 
     @property
     def is_causal(self) -> bool:
-        """Returns True when attention needs the causal pattern in addition to the mask's
-        ``allowed``; a new position in decoding sees all that there is."""
-        return self.mask.is_causal and self.state is None
+        """Returns ``is_causal`` for ``F.scaled_dot_product_attention``: False if :meth:`added_mask`
+        has the causal pattern, and when decoding, where the new position sees all that there is."""
+        return self.mask.causal and self.mask.allowed is None and self.session is None
 
     def added_mask(self, dtype: torch.dtype) -> Tensor | None:
-        """Returns what the mask's ``allowed`` adds to attention logits, or None."""
-        allowed = self.mask.allowed
-        if allowed is None:
-            return None
-        return self.shared(("mask", dtype), lambda: added_to_logits(allowed, dtype))
+        """Returns what the mask adds to attention logits, broadcast to (B, H, T, T), or None."""
+        return self.shared(("mask", dtype), lambda: self.mask.added(dtype))
 
     @property
     def source(self) -> Source:
@@ -95,7 +92,7 @@ class Flow:
         Raises:
             ValueError: decoding without the prefix's tokens, which count the steps
         """
-        if self.state is None:
+        if self.session is None:
             return 0
         if self.tokens is None:
             raise ValueError("positions in decoding are counted by the prefix's tokens; give them")
@@ -109,11 +106,11 @@ class Flow:
         return result
 
     def mean(self, level: int) -> Tensor:
-        """Returns the global context c of layer `level` (0-based), computed on first use.
+        """Returns the global context c^{level + 1} of Yang et al. 2019, eq. (8), computed once.
 
         Returns:
-            (B, 1, C), the mean over real positions; for causal stacks (B, T, C), at position t the
-            mean over real positions ≤ t (context-aware self-attention, "global context")
+            the mean of ``inputs[level]`` over real positions, (B, 1, C); for causal stacks at
+            position t the mean over real positions ≤ t, (B, T, C)
         """
         if level not in self._means:
             # Activation checkpointing runs a layer twice and expects it to save the same tensors

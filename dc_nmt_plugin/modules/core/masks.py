@@ -22,7 +22,7 @@ def added_to_logits(allowed: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def later_keys(queries: int, keys: int, device: torch.device) -> Tensor:
-    """Returns (T, S) bool, True where a key stands after the query; the last ones are aligned."""
+    """Returns (T, S) bool, True where a key stands after the query; the last are aligned."""
     return torch.ones(queries, keys, dtype=torch.bool, device=device).triu(keys - queries + 1)
 
 
@@ -34,18 +34,13 @@ class SequenceMask:
         padding: (B, T) bool, True at padding; None without padding, and in decoders also when all
             padding is on the right
         causal: position t sees positions ≤ t only
-        allowed: bool, True = may be attended, broadcastable to (B, H, T, T); None if `is_causal` is
-            enough
+        allowed: bool, True = may be attended, broadcastable to (B, H, T, T); None if `causal` says
+            all
     """
 
     padding: Tensor | None = None
     causal: bool = False
     allowed: Tensor | None = None
-
-    @property
-    def is_causal(self) -> bool:
-        """Returns True when attention needs the causal pattern in addition to `allowed`."""
-        return self.causal and self.allowed is None
 
     @staticmethod
     def build(padding: Tensor | None, *, causal: bool = False) -> SequenceMask:
@@ -66,6 +61,10 @@ class SequenceMask:
         itself = torch.eye(length, dtype=torch.bool, device=padding.device)
         allowed = seen & (~padding[:, None, None, :] | itself)  # (B, 1, T, T)
         return SequenceMask(padding, True, allowed)
+
+    def added(self, dtype: torch.dtype) -> Tensor | None:
+        """Returns what `allowed` adds to attention logits, of its shape, or None."""
+        return None if self.allowed is None else added_to_logits(self.allowed, dtype)
 
     def zero_padding(self, x: Tensor) -> Tensor:
         """Returns x (B, T, C) with zeros at padded positions."""

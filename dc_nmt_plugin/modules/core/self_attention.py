@@ -16,7 +16,7 @@ from .flow import Flow
 from .initial_weights import input_projection, output_projection
 from .positions import Positions
 from .recording import Recordable
-from .state import Stateful
+from .session import Stateful
 
 
 class MultiHeadSelfAttention(Recordable, Stateful):
@@ -39,7 +39,7 @@ class MultiHeadSelfAttention(Recordable, Stateful):
     def forward(self, x: Tensor, flow: Flow | None = None) -> Tensor:
         """
         Args:
-            x: (B, T, C) the layer's input; when decoding (``flow.state``) the new position, T = 1
+            x: (B, T, C) the layer's input; when decoding (``flow.session``) the new position, T = 1
             flow: everything else that the pass through the stack offers; None: x alone, without
                 padding, and not causal
 
@@ -63,9 +63,9 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         Returns:
             (R, H, t, K) each
         """
-        if flow.state is None:
+        if flow.session is None:
             return list(new)
-        slot = self.slot(flow.state)
+        slot = self.slot(flow.session)
         stacked = torch.cat(new, dim=1)  # (R, n · H, 1, K)
         if name in slot:
             stacked = torch.cat([slot[name], stacked], dim=2)
@@ -147,7 +147,7 @@ class MultiHeadSelfAttention(Recordable, Stateful):
 
 
 class SelfAttention(MultiHeadSelfAttention):
-    """Standard multi-head self-attention, and the base of kinds with its projections.
+    """Self-attention of Vaswani et al. 2017, 3.2.2, and the base of kinds with its projections.
 
     The three input projections are one matrix product. `in_proj` stacks [W_q; W_k; W_v].
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 class SlowLinear(nn.Linear):
-    """Computes [x^1; …; x^n] W + b with W = `weight` / n, as fast to change as one block's matrix.
+    """Computes [x^1; …; x^n] W + b with W = `weight` / n, which Adam moves n times less.
 
     Adam moves every entry of a matrix equally far. If the blocks are similar, such as means over
     the sentence or the states of adjacent layers, a step of n blocks moves the output n times as

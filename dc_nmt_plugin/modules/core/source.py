@@ -25,8 +25,8 @@ class Source:
         features: inputs of the main decoder's source attention, each (sentences, M, C); one tensor,
             or one per source layer for attention over several encoder layers
         padding: (sentences, M) bool, True at padding; None when there is none
-        auxiliary: for each encoder layer that an auxiliary decoder is attached to (1-based), its
-            output (sentences, M, C)
+        auxiliary_sources: for each encoder layer that an auxiliary decoder is attached to
+            (1-based), its output (sentences, M, C), which that decoder attends to
         beam: hypotheses per sentence
         cache: projected keys and values by module, kept during decoding; one row per sentence
         masks: `mask`, once it was needed; a list, which sources of the same sentences share
@@ -34,7 +34,7 @@ class Source:
 
     features: list[Tensor]
     padding: Tensor | None
-    auxiliary: dict[int, Tensor] = field(default_factory=dict)
+    auxiliary_sources: dict[int, Tensor] = field(default_factory=dict)
     beam: int = 1
     cache: Cache = field(default_factory=dict)
     masks: list[Tensor] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Source:
 
     def of_auxiliary(self, layer: int) -> Source:
         """Returns the source of the auxiliary decoder on a layer, with the same cache."""
-        return replace(self, features=[self.auxiliary[layer]], auxiliary={})
+        return replace(self, features=[self.auxiliary_sources[layer]], auxiliary_sources={})
 
     def rows_of(self, weights: Tensor, length: int) -> Tensor:
         """Returns one row per hypothesis, (sentences, H, beam * T, M) → (R, H, T, M)."""
@@ -117,7 +117,7 @@ class Source:
         return Source(
             features=[pick(tensor) for tensor in self.features],
             padding=None if self.padding is None else pick(self.padding),
-            auxiliary={layer: pick(tensor) for layer, tensor in self.auxiliary.items()},
+            auxiliary_sources={n: pick(tensor) for n, tensor in self.auxiliary_sources.items()},
             beam=self.beam,
             cache={key: tuple(map(pick, tensors)) for key, tensors in self.cache.items()},
         )

@@ -11,8 +11,8 @@ from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
 from ...errors import UserError
+from ...modules.core.session import Session
 from ...modules.core.source import Source
-from ...modules.core.state import State
 from .onednn_layers import onednn_layers
 
 Hypotheses = list[list[dict[str, Tensor]]]
@@ -97,7 +97,7 @@ class BeamSearchGenerator(SequenceGenerator):
         source, lengths = net_input["src_tokens"], net_input["src_lengths"]
         sentences, beam, longest = source.size(0), self.beam_size, self._longest(source)
         encoded: list[Source] = self.model.forward_encoder(net_input)
-        states: list[State] = [{} for _ in self.model.models]
+        sessions: list[Session] = [{} for _ in self.model.models]
         tokens = source.new_full((sentences * beam, longest + 2), self.pad)
         tokens[:, 0] = self.eos if bos_token is None else bos_token
         scores = torch.zeros(sentences * beam, longest + 1, device=source.device)  # cumulative
@@ -107,7 +107,7 @@ class BeamSearchGenerator(SequenceGenerator):
         for step in range(longest + 1):
             # at the first step, all hypotheses of a sentence are the same
             prefix = tokens[:, : step + 1] if step else tokens[::beam, :1]
-            lprobs, _ = self.model.forward_decoder(prefix, encoded, states, self.temperature)
+            lprobs, _ = self.model.forward_decoder(prefix, encoded, sessions, self.temperature)
             self._forbid(lprobs, step, longest)
             if self.repeat_ngram_blocker is not None:
                 self.repeat_ngram_blocker(tokens, lprobs, sentences, beam, step)
@@ -141,7 +141,7 @@ class BeamSearchGenerator(SequenceGenerator):
             scores[:, step] = best.gather(1, active).view(-1)
             if step == 0:  # the models have one row a sentence
                 rows = rows.div(beam, rounding_mode="floor")
-            self.model.reorder_incremental_state(states, rows)
+            self.model.reorder_incremental_state(sessions, rows)
             # a source has one row a sentence, so only an ended sentence changes it
             if keep is not None:
                 encoded = [source.select(keep) for source in encoded]

@@ -12,7 +12,7 @@ SIX = {"encoder_layers": 6, "decoder_layers": 2}
 def layers(text, side="encoder", **settings):
     cfg = TransformerConfig(**{**SIX, f"{side}_layers_of": text, **settings})
     cfg.check()
-    return cfg.layers_of(side)
+    return cfg.self_attentions(side)
 
 
 def test_kinds_options_and_numbers():

@@ -44,8 +44,8 @@ def batch(layers, side, lengths=LENGTHS):
     return inputs, None if bool(real.all()) else ~real
 
 
-def run(module, inputs, padding, causal, past=None, state=None):
-    flow = Flow(SequenceMask.build(padding, causal=causal), past=past, state=state)
+def run(module, inputs, padding, causal, past=None, session=None):
+    flow = Flow(SequenceMask.build(padding, causal=causal), past=past, session=session)
     flow.inputs = list(inputs)
     return module(inputs[-1], flow)
 

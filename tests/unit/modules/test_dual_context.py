@@ -75,8 +75,8 @@ def test_decoding_step_by_step(kernel):
     x, _ = batch([6, 6], left=False)
     mask = SequenceMask.build(None, causal=True)
     full = attention(x, Flow(mask))
-    state = {}
-    steps = [attention(x[:, t : t + 1], Flow(mask, state=state)) for t in range(6)]
+    session = {}
+    steps = [attention(x[:, t : t + 1], Flow(mask, session=session)) for t in range(6)]
     assert torch.allclose(torch.cat(steps, dim=1), full, atol=1e-10)
 
 

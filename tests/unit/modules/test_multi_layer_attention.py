@@ -98,9 +98,9 @@ def test_equals_the_equations(form, bias, num_layers, beam):
 def test_records_weights(form):
     module, features, x = build(form), sentences(), normal(4, 3, WIDTH)
     plain = module(x, Flow(source=Source(features, None, beam=2)))
-    for state in (None, {}):
+    for session in (None, {}):
         with recording(module) as records:
-            output = module(x, Flow(source=Source(features, None, beam=2), state=state))
+            output = module(x, Flow(source=Source(features, None, beam=2), session=session))
         torch.testing.assert_close(output, plain, rtol=0, atol=1e-12)
         _, rows = expected(module, form, x, features)
         (record,) = records.values()
@@ -137,6 +137,6 @@ def test_beams_and_reorders_equal_one_row_each(form):
         one_each = Source([f[sentence_of] for f in features], padding[sentence_of])
         wanted = module(x, Flow(source=one_each))
         for kept in ({}, {}):  # the second call reads the cache
-            output = module(x, Flow(source=source, state=kept))
+            output = module(x, Flow(source=source, session=kept))
             torch.testing.assert_close(output, wanted, rtol=0, atol=1e-12)
         assert len(source.cache) == 1

@@ -37,10 +37,10 @@ def build(kind):
     return module
 
 
-def run(module, words, states, state=None):
+def run(module, words, states, session=None):
     if isinstance(module, StateSummary):
-        return module(states, state=state)
-    return module(words, states, state=state)
+        return module(states, session=session)
+    return module(words, states, session=session)
 
 
 def sequences(rows=3, length=5, dtype=torch.float64, **kwargs):
@@ -116,12 +116,12 @@ def test_steps_equal_the_whole_with_reordering(kind, recorded):
     module = build(kind)
     words, states = sequences(rows=3, length=6)
     orders = [[0, 0, 1, 2], [3, 1, 1, 0], [2, 0], [1, 1, 0], [2, 1, 0]]
-    state = {}
+    session = {}
     paths = [torch.arange(3)[:, None]]  # for each row, the original row of every step so far
     for t in range(6):
         now = paths[-1][:, -1]
         with recording(module) as records:
-            step = run(module, words[now, t : t + 1], states[now, t : t + 1], state)
+            step = run(module, words[now, t : t + 1], states[now, t : t + 1], session)
         past = paths[-1], torch.arange(t + 1)
         with recording(module) as full_records:
             full = run(module, words[past], states[past])
@@ -132,7 +132,7 @@ def test_steps_equal_the_whole_with_reordering(kind, recorded):
             torch.testing.assert_close(actual, expected, atol=1e-12, rtol=0)
         if t < 5:
             order = torch.tensor(orders[t])
-            module.reorder_incremental_state(state, order)
+            module.reorder_incremental_state(session, order)
             # every row goes on with a word of another sentence: its past must be its own
             nxt = (paths[-1][order][:, -1:] + torch.arange(len(order))[:, None]) % 3
             paths.append(torch.cat([paths[-1][order], nxt], dim=1))
@@ -153,9 +153,9 @@ def test_huge_scores_lose_no_weight(size):
 
 def test_half_precision_counts_on():
     """In bfloat16 a sum of ones stops at 256."""
-    module, state = MeanResidual(), {}
+    module, session = MeanResidual(), {}
     words = torch.linspace(0, 2, 601)[None, :, None].bfloat16()
-    steps = [module(words[:, t : t + 1], words, state=state) for t in range(601)]
+    steps = [module(words[:, t : t + 1], words, session=session) for t in range(601)]
     assert steps[-1].item() == pytest.approx(1, abs=0.01)
     torch.testing.assert_close(torch.cat(steps, dim=1), module(words, words), atol=0.01, rtol=0)
 

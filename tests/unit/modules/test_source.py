@@ -2,6 +2,7 @@
 
 import torch
 
+from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.source import Source
 
@@ -10,7 +11,7 @@ def make(sentences=3):
     features = torch.arange(sentences * 4 * 2, dtype=torch.float32).view(sentences, 4, 2)
     padding = torch.zeros(sentences, 4, dtype=torch.bool)
     padding[1, 0] = True
-    return Source(features=[features], padding=padding, auxiliary={1: features + 100})
+    return Source(features=[features], padding=padding, auxiliary_sources={1: features + 100})
 
 
 def rows(source):
@@ -35,7 +36,7 @@ def test_dropping_sentences_selects_rows_and_cache():
     assert left.beam == 2 and left.sentences == 2
     assert torch.equal(left.features[0], make().features[0][[0, 2]])
     assert torch.equal(left.padding, make().padding[[0, 2]])
-    assert torch.equal(left.auxiliary[1], make().auxiliary[1][[0, 2]])
+    assert torch.equal(left.auxiliary_sources[1], make().auxiliary_sources[1][[0, 2]])
     (kept,) = left.cached(module, lambda s: (), keep=True)
     assert torch.equal(kept, left.features[0] * 2)
 
@@ -75,10 +76,10 @@ def test_projections_are_kept_only_on_request():
 def test_masks():
     padding = torch.tensor([[True, False, False], [False, False, True]])
     assert SequenceMask.build(None).allowed is None
-    assert SequenceMask.build(None, causal=True).is_causal
+    assert Flow(SequenceMask.build(None, causal=True)).is_causal
     assert torch.equal(SequenceMask.build(padding).allowed[:, 0, 0], ~padding)
     causal = SequenceMask.build(padding, causal=True)
-    assert not causal.is_causal
+    assert not Flow(causal).is_causal
     expected = [
         [[1, 0, 0], [0, 1, 0], [0, 1, 1]],  # padding on the left sees itself alone
         [[1, 0, 0], [1, 1, 0], [1, 1, 1]],

@@ -5,23 +5,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-State = dict[str, dict[str, Tensor]]
-"""One decoding session: for every module its cached tensors, one row a hypothesis."""
+Session = dict[str, dict[str, Tensor]]
+"""fairseq's ``incremental_state``: for every module its cached tensors, one row a hypothesis."""
 
 
 class Stateful(nn.Module):
     """Base of modules that keep tensors between decoding steps.
 
-    The state belongs to the caller (fairseq's ``incremental_state``); a module only owns one slot
-    in it. The slot's name contains the object's identity, so copies of a module, the members of
-    an ensemble and auxiliary decoders never share a slot.
+    The session belongs to the caller; a module only owns one slot in it. The slot's name contains
+    the object's identity, so copies of a module, the members of an ensemble and auxiliary decoders
+    never share a slot.
     """
 
-    def slot(self, state: State) -> dict[str, Tensor]:
-        """Returns the tensors of this module in `state`, hypotheses first: (R, ...)."""
-        return state.setdefault(f"{type(self).__name__}.{id(self)}", {})
+    def slot(self, session: Session) -> dict[str, Tensor]:
+        """Returns the tensors of this module in `session`, hypotheses first: (R, ...)."""
+        return session.setdefault(f"{type(self).__name__}.{id(self)}", {})
 
-    def reorder_incremental_state(self, incremental_state: State, new_order: Tensor) -> None:
+    def reorder_incremental_state(self, incremental_state: Session, new_order: Tensor) -> None:
         """Replaces row i by row ``new_order[i]``; called by fairseq's beam search.
 
         Args:

@@ -16,7 +16,7 @@ ORDERS = {
 @pytest.mark.parametrize("name", ORDERS)
 @pytest.mark.parametrize("gradients", [True, False])
 def test_rows_follow_every_order(name, gradients):
-    module, state = MultiHeadSelfAttention(num_heads=2), {}
+    module, session = MultiHeadSelfAttention(num_heads=2), {}
     torch.manual_seed(1)
     kept = [torch.empty(4, 2, 0, 3), torch.empty(4, 2, 0, 3)]
     with torch.set_grad_enabled(gradients):
@@ -24,8 +24,10 @@ def test_rows_follow_every_order(name, gradients):
             rows = kept[0].size(0)
             new = [torch.randn(rows, 2, 1, 3) for _ in kept]
             kept = [torch.cat([old, part], dim=2) for old, part in zip(kept, new, strict=True)]
-            for ours, plain in zip(module.with_past(Flow(state=state), *new), kept, strict=True):
+            for ours, plain in zip(
+                module.with_past(Flow(session=session), *new), kept, strict=True
+            ):
                 assert torch.equal(ours, plain)
             for order in ORDERS[name] if rows == 4 else [[0, 2, 1]]:
-                module.reorder_incremental_state(state, torch.tensor(order))
+                module.reorder_incremental_state(session, torch.tensor(order))
                 kept = [part[order] for part in kept]
