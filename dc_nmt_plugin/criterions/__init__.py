@@ -1,6 +1,4 @@
 """One criterion: the joint loss, with the diagnostics of each mechanism."""
 
 from .. import compat as compat
-from . import joint_loss
-
-__all__ = ["joint_loss"]
+from . import joint_loss as joint_loss

@@ -3,7 +3,7 @@
 # fairseq reads the fields' types at run time: no postponed annotations here.
 import math
 import re
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -50,15 +50,13 @@ class DecoderLoss(NamedTuple):
 @register_criterion("joint_label_smoothed_cross_entropy", dataclass=JointLossConfig)
 class JointLossCriterion(FairseqCriterion):
     """J = loss of the main decoder + γ Σ loss of the auxiliary ones (thesis, eq. 4.1), with
-    label smoothing in every term.
+    label smoothing in every term. Logits are computed at the real target positions only.
 
     With one decoder, loss and nll are those of fairseq's ``label_smoothed_cross_entropy``. With
     several, ``loss`` is J. ``nll_loss`` and ``ppl`` are the main decoder's, so that checkpoints
     compare with a baseline's. The auxiliary decoders' are ``aux1_loss`` and so on. On validation
     the accuracy of each decoder is logged, and the diagnostics of every mechanism of the model
     (:mod:`..modules.diagnostics`).
-
-    Logits are computed at the real target positions only.
     """
 
     def __init__(
@@ -96,24 +94,22 @@ class JointLossCriterion(FairseqCriterion):
         with self._diagnosing(model, sample, totals) if diagnosing else nullcontext():
             features, extra = model(**sample["net_input"], features_only=True, with_auxiliary=joint)
         target = model.get_targets(sample, [features])
-        logging_output: dict[str, Any] = {
-            "ntokens": sample["ntokens"],
-            "nsentences": sample["target"].size(0),
-            "sample_size": sample["target"].size(0) if self.sentence_avg else sample["ntokens"],
-        }
+        sentences, tokens = sample["target"].size(0), sample["ntokens"]
+        size = sentences if self.sentence_avg else tokens
+        log: dict[str, Any] = {"ntokens": tokens, "nsentences": sentences, "sample_size": size}
         main = self.decoder_loss(model, features, target, reduce)
         loss = main.loss
         if joint:
-            loss = loss + gamma * self._auxiliary_loss(model, extra, target, logging_output)
-            logging_output["main_loss"] = main.loss.data
+            loss = loss + gamma * self._auxiliary_loss(model, extra, target, log)
+            log["main_loss"] = main.loss.data
         if self._counts_correct(model):
             real = target[:, self.ignore_prefix_size :].ne(self.padding_idx)
-            logging_output["n_correct"], logging_output["total"] = main.correct, real.sum()
-        logging_output.update(loss=loss.data, nll_loss=main.nll)
+            log["n_correct"], log["total"] = main.correct, real.sum()
+        log.update(loss=loss.data, nll_loss=main.nll)
         for parts, (total, count) in totals.items():
             name = "_".join(map(str, parts))
-            logging_output[f"_{name}_sum"], logging_output[f"_{name}_count"] = total, count
-        return loss, logging_output["sample_size"], logging_output
+            log[f"_{name}_sum"], log[f"_{name}_count"] = total, count
+        return loss, size, log
 
     def _auxiliary_loss(
         self, model: Any, extra: dict[str, Any], target: Tensor, log: dict[str, Any]
@@ -151,18 +147,15 @@ class JointLossCriterion(FairseqCriterion):
         if not reduce:  # back to all positions, with 0 at padding
             zeros = loss.new_zeros(len(words))
             loss, nll = (zeros.index_copy(0, real, part)[:, None] for part in (loss, nll))
+        correct = target.new_zeros(())
         if self._counts_correct(model):
             correct = (logits.argmax(dim=1).eq(target) & target.ne(self.padding_idx)).sum()
-        else:
-            correct = target.new_zeros(())
         return DecoderLoss(loss, nll.detach(), correct)
 
     def _counts_correct(self, model: Any) -> bool:
         return self.report_accuracy or (_has_auxiliary(model) and not model.training)
 
-    def _diagnosing(
-        self, model: Any, sample: dict[str, Any], totals: Totals
-    ) -> AbstractContextManager[object]:
+    def _diagnosing(self, model: Any, sample: dict[str, Any], totals: Totals) -> Any:
         """Adds every diagnostic of a validation batch to `totals`, as the modules run."""
         batch = Batch(
             source=sample["net_input"]["src_tokens"],

@@ -48,9 +48,8 @@ class RunRecord:
     """
 
     def __init__(self, trainer: Any) -> None:
-        cfg = trainer.cfg
         self._trainer = trainer
-        self._folder = run_folder(Path(cfg.checkpoint.save_dir))
+        self._folder = run_folder(Path(trainer.cfg.checkpoint.save_dir))
         self._tokens, self._seconds = 0, 0.0  # of updates that follow another one at once
         self._last: float | None = None  # time of the update before
         self._validated = -1  # update of the last validation

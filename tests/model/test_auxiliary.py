@@ -11,10 +11,7 @@ from helpers import TINY, build, perturb, sample, sentences, task
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.models.transformer.stock import (
-    drop_auxiliary,
-    to_stock,
-)
+from dc_nmt_plugin.models.transformer.stock import drop_auxiliary, to_stock
 
 
 def batch():
@@ -45,9 +42,8 @@ def test_the_joint_loss_is_the_weighted_sum():
         features, extra = model(**batch()["net_input"], features_only=True, with_auxiliary=True)
         single = criterion()
         target = batch()["target"]
-        parts = [
-            single.decoder_loss(model, f, target).loss for f in extra["auxiliary_features"].values()
-        ]
+        auxiliary = extra["auxiliary_features"].values()
+        parts = [single.decoder_loss(model, f, target).loss for f in auxiliary]
         main = single.decoder_loss(model, features, target).loss
         assert len(parts) == 2
         weighted = (main + gamma * sum(parts)).item()

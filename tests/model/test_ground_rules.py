@@ -190,11 +190,7 @@ class NewAttention(torch.nn.Module):
 
     def forward(self, x, flow):
         source = flow.source
-        real = (
-            source.features[0]
-            if source.padding is None
-            else source.features[0].masked_fill(source.padding[:, :, None], 0)
-        )
+        real = source.features[0].masked_fill(source.padding[:, :, None], 0)
         return x + real.sum(dim=1).repeat_interleave(source.beam, dim=0)[:, None, : x.size(-1)]
 
 

@@ -27,10 +27,8 @@ def test_shared_matrices_get_the_weighted_sum_of_every_decoders_gradient(tied, f
 
     net_input, target = batch()["net_input"], batch()["target"]
     features, extra = model(**net_input, features_only=True, with_auxiliary=True)
-    losses = [
-        (1.0, features),
-        *((GAMMA, states) for states in extra["auxiliary_features"].values()),
-    ]
+    auxiliary = extra["auxiliary_features"].values()
+    losses = [(1.0, features), *((GAMMA, states) for states in auxiliary)]
     total = [torch.zeros_like(weight) for weight in shared]
     for factor, states in losses:
         loss = criterion.decoder_loss(model, states, target).loss

@@ -77,6 +77,7 @@ def test_flags_win_over_presets(tmp_path):
 WRONG = {
     "--encoder-self-attention-layers": {"encoder_self_attention_layers": "2-9"},
     "--dc-kernel-size": {"dc_kernel_size": 0},
+    "--encoder-layers": {"encoder_layers": "six"},  # in a checkpoint that somebody changed
     "--encoder-self-attention": {"encoder_self_attention": "dual_contex"},
     "--decoder-self-attention": {"decoder_self_attention": "cross_aggregation"},
     "--encoder-attention-heads": {"encoder_attention_heads": 5},

@@ -155,12 +155,11 @@ class BeamSearchGenerator(SequenceGenerator):
                 "for it; decode without --fp16, or with an earlier checkpoint."
             )
         # one transfer from a GPU, not one for each hypothesis
-        values = iter(torch.stack([each["score"] for rows in results for each in rows]).tolist())
+        every = [hypothesis for hypotheses in results for hypothesis in hypotheses]
+        values = torch.stack([hypothesis["score"] for hypothesis in every]).tolist()
+        value_of = {id(each): value for each, value in zip(every, values, strict=True)}
         for hypotheses in results:
-            ranked = sorted(
-                zip(hypotheses, values, strict=False), key=lambda pair: pair[1], reverse=True
-            )
-            hypotheses[:] = [hypothesis for hypothesis, _ in ranked]
+            hypotheses.sort(key=lambda each: value_of[id(each)], reverse=True)
         return results
 
     def _forbid(self, lprobs: Tensor, step: int, longest: int) -> None:
