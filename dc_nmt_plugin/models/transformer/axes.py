@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# A, self-attention. Kind → its options: name in --encoder-layers-of → setting (and so the flag)
-# that gives the value for all layers
+# A, self-attention: kind → its options. Their names in --encoder-layers-of → the settings (and
+# so the flags) that give their values for all layers
 SELF_ATTENTION_KINDS: dict[str, dict[str, str]] = {
     "standard": {},
     "dual_context": {"kernel": "dc_kernel_size"},

@@ -80,9 +80,9 @@ def read_specification(text: str, side: str, cfg: CheckedConfig) -> list[SelfAtt
 
 
 def check_options(spec: SelfAttentionSpec, highest: int, place: str = "") -> None:
-    """Refuses options that contradict each other, by the names of flags.
+    """Refuses options that contradict each other; the message names flags.
 
-    `highest` is the highest layer with them. `place` says where no flag gives them.
+    `highest` is the highest layer with them; `place` begins the message where no flag gives them.
     """
     options = spec.options
     if options.get("context") == "deep" and highest == 1:
