@@ -153,12 +153,11 @@ class Flow:
     def _next_running_mean(self, level: int, new: Tensor) -> Tensor:
         assert self.past is not None
         total, steps = f"sum{level}", f"steps{level}"
-        if total in self.past:
-            self.past[total] = self.past[total] + new
-            self.past[steps] = self.past[steps] + 1
-        else:
-            self.past[total] = new
-            self.past[steps] = torch.ones_like(new[:, :, :1])
+        if total not in self.past:
+            self.past[total] = torch.zeros_like(new)
+            self.past[steps] = new.new_zeros(len(new), 1, 1)
+        self.past[total] = self.past[total] + new
+        self.past[steps] = self.past[steps] + 1
         return self.past[total] / self.past[steps]  # (R, 1, C)
 
     def _real(self, x: Tensor) -> Tensor:

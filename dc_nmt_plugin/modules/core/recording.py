@@ -44,6 +44,7 @@ class Recorded(dict[str, Tensor]):
         self.names = names
 
     def wants(self, name: str) -> bool:
+        """Returns True when a tensor of this name is to be recorded."""
         return self.names is None or name in self.names
 
 
