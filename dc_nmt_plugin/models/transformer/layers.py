@@ -165,7 +165,7 @@ class DecoderLayer(TransformerLayer):
 
 
 class LayerStack(Stateful):
-    """Layers run one after the other; keeps running sums between decoding steps.
+    """Layers run one after the other; in decoding, it keeps the running means that they share.
 
     Args:
         layers: encoder or decoder layers
