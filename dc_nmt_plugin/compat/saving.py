@@ -95,7 +95,7 @@ def save_every_interval(save: Function) -> Function:
     },
     reason="--keep-best-checkpoints 3 leaves out the second and third best that are worse than the "
     "first; checkpoint_best.pt is not the best: a validation between two saved checkpoints "
-    "(--validate-interval-updates, --save-interval) does not count",
+    "(--validate-interval-updates, --save-interval) does not count, and after NaN any counts",
     test="tests/system/test_continuing.py",
 )
 def save_the_best(validate: Function, save: Function) -> tuple[Function, ...]:
@@ -117,6 +117,8 @@ def save_the_best(validate: Function, save: Function) -> tuple[Function, ...]:
     def save_checkpoint(cfg: Any, trainer: Any, epochs: Any, value: float | None) -> Any:
         nonlocal last_saved
         last_saved = trainer.get_num_updates()
+        if value != value:  # NaN: as the best so far, it would let any later value be the best
+            value = None
         saved = save(cfg, trainer, epochs, value)
         path = _missing_best(cfg, value, trainer.checkpoint_suffix)
         if path:
@@ -131,8 +133,7 @@ def save_the_best(validate: Function, save: Function) -> tuple[Function, ...]:
 def _missing_best(cfg: Any, value: float | None, suffix: str) -> str | None:
     """Returns where the checkpoint of a validation belongs that fairseq did not save.
 
-    fairseq saves none that is worse than all before, though fewer than
-    ``--keep-best-checkpoints`` are there.
+    It is worse than all before, though fewer than ``--keep-best-checkpoints`` are there.
     """
     if value is None or cfg.no_save:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 
+import fairseq_cli.train
 import pytest
 import torch
 from commands import ROOT, run
@@ -11,7 +12,6 @@ from interruption import assert_same_training, kill_before_update, kill_while_sa
 from systems import SOURCE, TARGET, load, training
 
 TRAIN = "from fairseq_cli.train import cli_main; cli_main()"
-PLUGIN = ROOT / "dc_nmt_plugin"
 STOCK = ["--arch", "transformer", "--task", "translation"]
 STOCK += ["--criterion", "label_smoothed_cross_entropy"]
 
@@ -21,7 +21,7 @@ def train(bare, tmp_path):
     """Calls ``fairseq-train --user-dir`` as a user does."""
 
     def call(data, save, *flags):
-        words = training(data, save, *STOCK, "--user-dir", PLUGIN, *flags)
+        words = training(data, save, *STOCK, "--user-dir", ROOT / "dc_nmt_plugin", *flags)
         return bare.run(TRAIN, *words, folder=tmp_path, path=[ROOT])
 
     return call
@@ -98,14 +98,19 @@ def test_a_plateau_is_counted_across_runs(corpus, tmp_path):
     killed(corpus, broken, lambda: kill_before_update(46), *flags, "--max-epoch", 8)
     forked(corpus, broken, *flags, "--max-epoch", 8).good()
     assert_same_training(load(broken), load(unbroken))
-    counts = [
-        load(save)["optimizer_history"][-1]["lr_scheduler_state"] for save in (broken, unbroken)
-    ]
-    assert all(counts[0][name] == counts[1][name] for name in ("best", "num_bad_epochs"))
+    histories = [load(save)["optimizer_history"][-1] for save in (broken, unbroken)]
+    first, second = (each["lr_scheduler_state"] for each in histories)
+    assert all(first[name] == second[name] for name in ("best", "num_bad_epochs"))
 
 
-def test_the_best_is_the_best_that_was_validated(corpus, tmp_path):
-    """Also after the updates between two saved ones; all of the best are kept."""
+def test_the_best_is_the_best_that_was_validated(corpus, monkeypatch, tmp_path):
+    """Also after the updates between two saved ones, and after NaN; all of the best are kept."""
+    validate = fairseq_cli.train.validate
+
+    def nan_in_between(cfg, trainer, *more):
+        return [float("nan")] if trainer.get_num_updates() == 5 else validate(cfg, trainer, *more)
+
+    monkeypatch.setattr(fairseq_cli.train, "validate", nan_in_between)
     flags = ["--validate-interval-updates", 1, "--max-update", 6, "--keep-best-checkpoints", 2]
     losses = forked(corpus, tmp_path, "--lr", 0.5, *flags).good().logged("valid_loss")
     assert min(losses) < losses[-1], "the last is not the best"
@@ -119,8 +124,7 @@ def test_the_best_of_another_text_does_not_count(corpus, tmp_path):
     first, other = tmp_path / "first", tmp_path / "other"
     forked(corpus, first, "--max-epoch", 3, "--patience", 2).good()
     state = torch.load(first / "checkpoint_last.pt", weights_only=True)
-    state["extra_state"]["best"] = 0.5  # as of an easier text
-    state["extra_state"]["patience"] = {"best": 0.5, "num_runs": 1}
+    state["extra_state"] |= {"best": 0.5, "patience": {"best": 0.5, "num_runs": 1}}  # easier text
     torch.save(state, first / "checkpoint_last.pt")
     flags = ["--restore-file", first / "checkpoint_last.pt", "--reset-dataloader"]
     done = forked(corpus, other, "--max-epoch", 2, "--patience", 2, *flags).good()
@@ -133,13 +137,11 @@ def test_the_best_of_another_text_does_not_count(corpus, tmp_path):
 def test_embeddings_are_in_the_checkpoint(corpus, tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("1 8\nbadun 1 2 3 4 5 6 7 8\n", "utf-8")
-    flags = ["--encoder-embed-path", path]
-    forked(corpus, tmp_path, "--max-update", 2, *flags).good()
+    forked(corpus, tmp_path, "--max-update", 2, "--encoder-embed-path", path).good()
     path.unlink()
-    last = tmp_path / "checkpoint_last.pt"
-    languages = ["--source-lang", SOURCE, "--target-lang", TARGET, "--task", "translation"]
-    languages += ["--gen-subset", "test1", "--max-len-b", 5]
-    run(tmp_path, "generate", corpus, "--path", last, "--cpu", *languages).good()
+    flags = ["--source-lang", SOURCE, "--target-lang", TARGET, "--task", "translation", "--cpu"]
+    flags += ["--gen-subset", "test1", "--max-len-b", 5, "--path", tmp_path / "checkpoint_last.pt"]
+    run(tmp_path, "generate", corpus, *flags).good()
 
 
 def test_every_kept_update_has_its_checkpoint(corpus, tmp_path):

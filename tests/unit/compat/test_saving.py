@@ -64,11 +64,7 @@ def test_a_copy_that_fails_leaves_what_was_there(monkeypatch, tmp_path):
     source, target = tmp_path / "checkpoint1.pt", tmp_path / "checkpoint_best.pt"
     source.write_bytes(b"new")
     target.write_bytes(b"old")
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.replace", full)
+    monkeypatch.setattr("os.replace", Mock(side_effect=FULL))
     with pytest.raises(UserError, match=r"checkpoint_best\.pt: No space left on device"):
         PathManager.copy(str(source), str(target), overwrite=True)
     assert target.read_bytes() == b"old"
