@@ -78,8 +78,11 @@ class Metric:
         """Returns the corpus score (0 to 100; TER may be more) and sacreBLEU's signature.
 
         Raises:
-            UserError: the metric splits at spaces, and the references are written without spaces
+            UserError: numbers of lines differ, or the metric splits at spaces, and the references
+                are written without spaces
         """
+        if len(hypotheses) != len(references):  # sacreBLEU would score the first ones alone
+            raise UserError(f"{len(hypotheses)} hypotheses for {len(references)} references")
         metric = self.make(target_lang)
         splits = self.name == "ter" or _splits_at_spaces(metric)
         if splits and not self.tokenized and is_spaceless(target_lang, references):

@@ -167,10 +167,7 @@ def _read_reference(
         )
     blank = _numbers(not line.strip() for line in lines)
     if blank:
-        raise UserError(
-            f"{path}: {len(blank):,} references are blank, the first in line {blank[0]}: nothing "
-            "can be compared with them"
-        )
+        raise UserError(f"{path}: {len(blank):,} references are blank, first in line {blank[0]}")
     unknown = _numbers(UNKNOWN.search(line) for line in lines)
     if unknown:
         raise UserError(

@@ -77,6 +77,9 @@ def test_the_other_metrics_are_those_of_sacrebleu():
     chinese, signature = METRICS["zh"].score(["我们 在家"], ["我们在家"], "zh")
     assert chinese == pytest.approx(100) and "tok:zh" in signature
     assert "tok:zh" in METRICS["sacrebleu"].score(["我"], ["我"], "zh")[1]
+    for fewer in (references, references[:1]), (references[:1], references):
+        with pytest.raises(UserError, match="hypotheses for"):
+            METRICS["chrf"].score(*fewer, "en")  # sacreBLEU: 100, of one sentence
 
 
 def test_defaults_have_both_cases_and_what_the_language_needs():
