@@ -17,6 +17,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from tqdm import tqdm
 
 from .. import registration as registration  # adds the architectures of checkpoints to fairseq
+from ..checkpoints.loading import check_finite
 from ..errors import UsageError, UserError
 from ..flags import flag_value
 from ..models.fairseq_flags import GENERATE, parse_flags
@@ -122,6 +123,7 @@ class Subject:
         if len(models) != 1:
             raise UserError(f"{run.checkpoint}: is an ensemble; give one model at a time.")
         (model,) = models
+        check_finite(str(run.checkpoint), model.state_dict())  # an argmax of NaN is no NaN
         self._cuda = torch.cuda.is_available() and not cfg.common.cpu
         if cfg.common.fp16:
             model.half()
@@ -155,8 +157,7 @@ class Subject:
         """Returns the sentences that fit the model's positions.
 
         Raises:
-            UserError: one does not fit, and --skip-invalid-size-inputs-valid-test is not given; or
-                none fits
+            UserError: one does not fit, without --skip-invalid-size-inputs-valid-test; or none fits
         """
         skip = self._cfg.dataset.skip_invalid_size_inputs_valid_test
         rows = np.array(numbers)
@@ -176,11 +177,10 @@ class Subject:
     def batches_of(self, dataset: Any, numbers: Sequence[int]) -> Iterator[Any]:
         """Yields fairseq's batches of these sentences, shortest first, on the models' device."""
         data = self._cfg.dataset
-        limit = data.max_tokens
         lengths = [dataset.num_tokens(number) for number in numbers]
         groups = dataset.batch_by_size(
             np.array(numbers)[np.argsort(lengths, kind="stable")],
-            max_tokens=TOKENS if limit is None and data.batch_size is None else limit,
+            max_tokens=data.max_tokens or (None if data.batch_size else TOKENS),
             max_sentences=data.batch_size,
             required_batch_size_multiple=data.required_batch_size_multiple,
         )

@@ -8,7 +8,7 @@ from commands import assert_explained, run
 from systems import generation, train
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.commands import average, export
+from dc_nmt_plugin.commands import analyze, average, export
 from dc_nmt_plugin.errors import UserError
 
 ARCH = "transformer_standard"
@@ -37,7 +37,7 @@ def test_a_damaged_checkpoint(corpus, last, tmp_path):
     assert_explained(train(corpus, tmp_path, ARCH, "--restore-file", path), path, problem)
 
 
-def test_parameters_that_are_no_numbers(last, tmp_path):
+def test_parameters_that_are_no_numbers(corpus, last, tmp_path):
     def spoil(state):
         next(iter(state["model"].values())).fill_(float("nan"))
 
@@ -45,6 +45,7 @@ def test_parameters_that_are_no_numbers(last, tmp_path):
     for command, words in (
         (average, [last, path, "--out", out]),
         (export, [path, "--out", out, "--stock"]),
+        (analyze, ["attention", path, "--data", corpus, "--cpu"]),
     ):
         with pytest.raises(UserError, match=r"nan\.pt: its parameter .* not numbers"):
             command.main(list(map(str, words)))
