@@ -76,7 +76,7 @@ def contradictions(cfg: Any) -> list[str]:
     name = schedule and schedule._name
     if name == "cosine" and schedule.lr_period_updates <= 0 < updates == schedule.warmup_updates:
         problems.append(
-            f"--warmup-updates: give less than --max-update {updates}: the last one divides by 0."
+            f"--warmup-updates: {updates} is --max-update; the last one divides by 0. Give less."
         )
     falls_to_zero = name == "polynomial_decay" and not schedule.end_learning_rate
     if falls_to_zero and 0 < schedule.total_num_update < updates:
