@@ -22,10 +22,8 @@ def split_compounds(line: str) -> str:
     That script tokenises without ``-a``. This function joins ``@-@`` first, so the score does not
     depend on the tokenisation of hyphens.
 
-    >>> split_compounds("ein Kern-Kraft-Werk - ja")
-    'ein Kern ##AT##-##AT## Kraft ##AT##-##AT## Werk - ja'
-    >>> split_compounds("33 @-@ Fuß-Tor")
-    '33 ##AT##-##AT## Fuß ##AT##-##AT## Tor'
+    >>> split_compounds("Kern-Kraft-Werk - 33 @-@ Fuß-Tor")
+    'Kern ##AT##-##AT## Kraft ##AT##-##AT## Werk - 33 ##AT##-##AT## Fuß ##AT##-##AT## Tor'
     """
     joined = line.replace(" @-@ ", "-")
     return COMPOUND.sub(lambda m: f"{m[1]} ##AT##-##AT## {m[2]}" if m[1] else m[0], joined)

@@ -151,15 +151,8 @@ def collect(
         # who names a baseline wants the test, whatever differs
         if comparison.corrected_p is not None and not baseline:
             differs = _training_differences(row_runs[0], ordered[0])
-        row = _row(
-            comparison=comparison,
-            runs=row_runs,
-            baseline=ordered[0],
-            metrics=list(signatures),
-            differs=differs,
-            published=find_published(row_runs[0], metric.name),
-        )
-        rows.append(row)
+        published = find_published(row_runs[0], metric.name)
+        rows.append(_row(comparison, row_runs, ordered[0], list(signatures), differs, published))
     return RunTable(metric.name, signatures, len(sides[0].hypotheses), rows)
 
 
@@ -301,6 +294,13 @@ def _row(
     The first of `metrics` is the comparison's; `baseline` is the baseline's first run.
     """
     first = runs[0]
+    # columns of other metrics are from the records, this one is of the hypotheses as they are now
+    stored = _mean_score(runs, metrics[0])
+    if stored is not None and abs(stored - comparison.score) > 0.005:
+        raise UserError(
+            f"{comparison.name}: its hypotheses have {comparison.score:.2f} {metrics[0]}, and "
+            f"{stored:.2f} in its record; score them again"
+        )
     further = {metric: _mean_score(runs, metric) for metric in metrics[1:]}
     to_published = None
     if published.metric is not None and published.score is not None:
@@ -339,8 +339,9 @@ def _row(
 
 
 def _mean_score(runs: Sequence[Run], metric: str) -> float | None:
+    """Returns the mean of the scores in the records; None where a run has no such score."""
     scores = [run.decoding.score(metric) for run in runs]
-    return _mean([score.value for score in scores if score])
+    return None if None in scores else _mean([score.value for score in scores if score])
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

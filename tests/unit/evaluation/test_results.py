@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 from records import REFERENCE as LINES
-from records import change, write_run, write_scored
+from records import SCORES, change, write_run, write_scored
 
 from dc_nmt_plugin.analysis.curves import read_curves
 from dc_nmt_plugin.analysis.words import codes_of
@@ -51,7 +51,8 @@ def decoded(run, lines=REFERENCE, **values):
     """Adds a translation to a run."""
     plain = f"hypotheses{values.get('name', '')}{values.get('subset', '')}.de"
     (run / plain).write_text("\n".join(lines) + "\n")
-    return write_scored(run, plain, "../ref.de", **values)
+    bleu = replace(SCORES[0], value=METRICS["mteval-v13a"].score(lines, REFERENCE, "de")[0])
+    return write_scored(run, plain, "../ref.de", **{"scores": (bleu, *SCORES[1:]), **values})
 
 
 def export(*words):
@@ -192,7 +193,7 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
 
 def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
     for seed, chrf in ((1, 40.0), (2, 44.0)):
-        scores = (Score("mteval-v13a", 1.0, "b", ""), Score("chrf", chrf, "c", ""))
+        scores = (Score("mteval-v13a", 100.0, "b", ""), Score("chrf", chrf, "c", ""))
         name, decoding = f"plain-s{seed}", {"scores": scores}
         finished(task, name, arch="transformer_standard", decoding=decoding)
     numbers = PublishedScore(50.0, "chrf", "Table 1", "dropout: 0.2")
@@ -223,6 +224,7 @@ def test_packed_runs_make_the_same_table_without_the_runs(task, capsys):
     """Of the output of fairseq-generate, and of plain text."""
     flags = "--adam-betas '(0.9, 1)' --seed 1"
     decoding = {"kind": "generated", "tokenizer": "moses", "search": "--beam 5"}
+    decoding["scores"] = SCORES[1:]  # BLEU is of the text that finished() writes
     generated = finished(task, "c-dc-s1", flags=flags, decoding=decoding)
     change(generated, checkpoints=("checkpoints/checkpoint_last.pt",))
     pieces = 4 * ["Ein Ha@@ us steht am Bach .", "Die Katze schl&quot; .", "Wir gehen nach Hause ."]
@@ -312,6 +314,9 @@ def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
     again = finished(task.parent / "again", "a-dc")
     labels = [row["label"] for row in rows(capsys, task / "a-dc", again)]
     assert labels == ["multi30k_en_de/a-dc", "again/a-dc"]
+    (task / "a-dc/hypotheses.de").write_text("\n".join(REFERENCE) + "\n")  # not scored again
+    with pytest.raises(UserError, match=r"a-dc: .* have 100\.00 mteval-v13a, and .* in its record"):
+        results(task / "a-dc")
 
 
 # -- stored numbers and READMEs ----------------------------------------------------------------
