@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,16 @@ SCORES = (
     Score("mteval-v13a-lc", 2.0, "lc", "raw"),
     Score("chrf", 3.0, "c", "raw"),
 )
+WORDS = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
+
+
+def spoil(lines: Sequence[str], share: float, seed: int) -> list[str]:
+    """Replaces a share of the words."""
+    chooser = random.Random(seed)
+    return [
+        " ".join("x" if chooser.random() < share else word for word in line.split())
+        for line in lines
+    ]
 
 
 def write_record(path: Path, record: Record) -> None:

@@ -13,27 +13,18 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
+from records import WORDS, spoil
 from scipy.stats import ttest_rel
 
 from dc_nmt_plugin.commands import compare as compare_command
 from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UserError
 
-VOCABULARY = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
-
-
-def spoil(lines, share, seed):
-    chooser = random.Random(seed)
-    return [
-        " ".join("x" if chooser.random() < share else word for word in line.split())
-        for line in lines
-    ]
-
 
 @pytest.fixture(scope="module")
 def texts():
     chooser = random.Random(1)
-    reference = [" ".join(chooser.choices(VOCABULARY, k=chooser.randint(5, 35))) for _ in range(60)]
+    reference = [" ".join(chooser.choices(WORDS, k=chooser.randint(5, 35))) for _ in range(60)]
     systems = {"base": spoil(reference, 0.3, 2), "good": spoil(reference, 0.1, 3)}
     return {"ref.en": reference, **systems}
 

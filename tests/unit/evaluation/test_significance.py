@@ -4,6 +4,7 @@ import random
 import statistics
 
 import pytest
+from records import WORDS, spoil
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
@@ -14,7 +15,6 @@ from dc_nmt_plugin.evaluation.table_text import comparison_table, difference_not
 from dc_nmt_plugin.table import format_table
 
 SACREBLEU = METRICS["sacrebleu"]
-WORDS = ["the", "a", "house", "tree", "river", "green", "old", "walks", "sees", "of", "in"]
 
 
 def text(seed, lines):
@@ -31,14 +31,6 @@ def format_comparisons(comparisons, metric="BLEU"):
 @pytest.fixture(scope="module")
 def reference():
     return text(1, 80)
-
-
-def spoil(lines, share, seed):
-    chooser = random.Random(seed)
-    return [
-        " ".join("x" if chooser.random() < share else word for word in line.split())
-        for line in lines
-    ]
 
 
 def test_clear_and_absent_differences():
