@@ -149,11 +149,7 @@ def lock_folder(folder: str, suffix: str = "") -> None:
 
 
 def _restore_last(folder: str, suffix: str) -> None:
-    """Makes the newest checkpoint of a folder its last one, if it has others but no last one.
-
-    fairseq saves the last one after the others: a disk that was full then leaves a folder in which
-    it would start anew, and replace them.
-    """
+    """Makes the newest checkpoint of a folder its last one, if that one is missing."""
     last = Path(folder, LAST.replace(".pt", f"{suffix}.pt"))
     if last.exists():
         return

@@ -75,10 +75,7 @@ def same_dictionaries_in_training(save: Function, load: Function) -> tuple[Funct
 
 
 def _check_checkpoint(trainer: Any, path: str) -> None:
-    """Refuses a checkpoint of other text, or of another architecture if a run continues from it.
-
-    Parameters of another architecture may have the same names and shapes.
-    """
+    """Refuses a checkpoint of other text, or of another architecture if a run continues from it."""
     state = load_checkpoint(path, mmap=True)
     save_dir = trainer.cfg.checkpoint.save_dir
     # --finetune-from-model and --restore-file may start from another architecture and direction

@@ -41,26 +41,32 @@ def evaluate_plain_values() -> None:
 
 
 @replace(
-    {"fairseq.checkpoint_utils:load_checkpoint_to_cpu": "c29761d99de7"},
+    {
+        "fairseq.checkpoint_utils:load_checkpoint_to_cpu": "c29761d99de7",
+        "fairseq.checkpoint_utils:load_ema_from_checkpoint": "cdbd0651ab00",
+    },
     reason="TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD switches off the safe loader",
     test="tests/system/test_strangers.py",
     loading=True,
 )
-def load_safely(stock: Function) -> Function:
-    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        unsafe = os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
-        try:
-            return stock(path, *args, **kwargs)
-        except UserError:
-            raise
-        except Exception as error:
-            # torch's own message advises to load without the safe loader
-            raise unreadable(path, error) from error
-        finally:
-            if unsafe is not None:
-                os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = unsafe
+def load_safely(*stock: Function) -> tuple[Function, ...]:
+    def safely(function: Function) -> Function:
+        def load(path: str, *args: Any, **kwargs: Any) -> Any:
+            unsafe = os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
+            try:
+                return function(path, *args, **kwargs)
+            except UserError:
+                raise
+            except Exception as error:
+                # torch's own message advises to load without the safe loader
+                raise unreadable(path, error) from error
+            finally:
+                if unsafe is not None:
+                    os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = unsafe
 
-    return load_checkpoint_to_cpu
+        return load
+
+    return tuple(map(safely, stock))
 
 
 @replace(

@@ -105,7 +105,8 @@ def test_pickles(corpus, good, tmp_path, monkeypatch):
     save = tmp_path / "save"
     save.mkdir()
     path = path.rename(save / "checkpoint_last.pt")
-    for flags in ([], ["--restore-file", path, "--save-dir", tmp_path / "other"]):
+    other = ["--save-dir", tmp_path / "other", "--store-ema"]
+    for flags in ([], ["--restore-file", path, *other], ["--ema-seed-model", path, *other]):
         command = training(corpus, save, *family("transformer_dc"), *flags)
         assert_harmless(run(tmp_path / "run", "train", *command), str(path), tmp_path)
     for command in ("average", "export"):
