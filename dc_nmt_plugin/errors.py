@@ -24,6 +24,12 @@ class ConfigError(UserError):
         super().__init__("\n".join(self.problems))
 
 
+def counted(number: int, noun: str) -> str:
+    """Returns a number with its noun: ``1 line``, ``2,000 lines``, ``0 hypotheses``."""
+    plural = f"{noun[:-2]}es" if noun.endswith("is") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
 def did_you_mean(word: object, known: Iterable[str], most: int = 1) -> str:
     """Returns a question with the nearest known names, with a space before it; "" without one."""
     near = difflib.get_close_matches(str(word), list(known), n=most)

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import LAMBDAS, pool, self_attentions
@@ -99,8 +99,8 @@ def _tags(
         tags[number] = lines[number].split()
         if len(tags[number]) != len(line):
             raise UserError(
-                f"--tags {path}, line {number + 1}: {len(tags[number])} tags for the {len(line)} "
-                f"words of the sentence: {' '.join(line)}"
+                f"--tags {path}, line {number + 1}: {counted(len(tags[number]), 'tag')} for the "
+                f"{counted(len(line), 'word')} of the sentence: {' '.join(line)}"
             )
     return tags
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import attending, previous_word_weights
@@ -61,6 +61,8 @@ def position_counts(weights: Tensor, lengths: Tensor) -> Tensor:
 
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     """Returns the share of predictions, in %, with the greatest weight at each position."""
+    if args.longest < 1:
+        raise UsageError(f"--longest: {args.longest} is not allowed; give at least 1.")
     require_attention(subject)
     counts = torch.zeros(0, dtype=torch.float64)
     predictions = 0

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import head_weight_entropy, pool, self_attentions, token_total
@@ -30,6 +30,8 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     Raises:
         UserError: a model without cross aggregation that routes
     """
+    if not 0 <= args.zero < math.inf:
+        raise UsageError(f"--zero: {args.zero} is not allowed; give a finite number from 0 on.")
     modules = list(subject.model.encoder.modules())
     if not any(getattr(m, "horizontal", False) or getattr(m, "vertical", False) for m in modules):
         raise UserError(f"{subject.label}: has no cross aggregation that routes.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 import random
 import warnings
 from collections.abc import Iterator, Sequence
@@ -18,8 +19,8 @@ from tqdm import tqdm
 
 from .. import registration as registration  # adds the architectures of checkpoints to fairseq
 from ..checkpoints.loading import check_finite
-from ..errors import UsageError, UserError
-from ..flags import flag_value
+from ..errors import UsageError, UserError, counted
+from ..flags import flag_name, flag_value
 from ..models.fairseq_flags import GENERATE, parse_flags
 from ..modules.core.recording import Recordable
 from .trained_run import TrainedRun
@@ -35,24 +36,32 @@ _UNUSED = (
     *("--bpe", "--constraints", "--lm-path", "--nbest", "--prefix-size", "--print-alignment"),
     *("--replace-unk", "--results-path", "--sacrebleu", "--score-reference", "--scoring"),
 )
+_LEAST = dict.fromkeys(("max_len_a", "max_len_b", "min_len", "seed"), 0.0)
+_LEAST |= {"beam": 1, "required_batch_size_multiple": 1, "temperature": 1e-6}
 TOKENS = 12000  # of a batch, fairseq-generate's own where no flag says it
 
 
 def refuse_flags(flags: Sequence[str], own: Sequence[str]) -> None:
-    """
-    Args:
-        flags: of ``fairseq-generate``
-        own: those that are set here
-
-    Raises:
-        UserError: one of `own`, or a flag that would be ignored
-    """
+    """Raises UserError for a flag of `own`, which are set here, or one that would be ignored."""
     for flag in own:
         if flag_value(flags, flag) is not None or flag in flags:
             raise UsageError(f"{flag}: this command sets it by itself.")
     for flag in _UNUSED:
         if any(word == flag or word.startswith(flag + "=") for word in flags):
             raise UsageError(f"{flag}: fairseq-generate has it, this command has not.")
+
+
+def parse_search(words: Sequence[str]) -> Any:
+    """Parses flags of ``fairseq-generate``; refuses numbers with which the search would fail."""
+    args = parse_flags(GENERATE, words)
+    for name, value in vars(args).items():
+        least = _LEAST.get(name, -math.inf)
+        if isinstance(value, int | float) and not least <= value < 2**32:  # nor is NaN
+            valid = f"from {least:g} to {2**32 - 1:,}" if name in _LEAST else "a finite number"
+            raise UsageError(f"{flag_name(name)}: {value} is not allowed; give {valid}.")
+    if not args.max_len_a and args.max_len_b < args.min_len:
+        raise UsageError(f"--max-len-b {args.max_len_b}: is below --min-len {args.min_len}.")
+    return args
 
 
 class Subject:
@@ -97,7 +106,7 @@ class Subject:
             )
         self.run = run
         self.label = run.label
-        args = parse_flags(GENERATE, ["--remove-bpe=subword_nmt", *_flags(run), *flags])
+        args = parse_search(["--remove-bpe=subword_nmt", *_flags(run), *flags])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of Hydra, about how fairseq calls it
             self._cfg = convert_namespace_to_omegaconf(args)
@@ -215,29 +224,21 @@ class Subject:
         return len(self.dataset)
 
     def check_targets(self) -> None:
-        """
-        Raises:
-            UserError: the text has no target side
-        """
+        """Raises UserError if the text has no target side."""
         if self.dataset.tgt is None:
             place = "--source" if self.subset == OWN_TEXT else f"--subset {self.subset}"
             raise UsageError(f"{place}: has no target side; give it with --source and --reference.")
 
     def check_lines(self, flag: str, path: object, lines: Sequence[str]) -> None:
-        """
-        Raises:
-            UserError: a file about the sentences of the text has another number of lines
-        """
+        """Raises UserError if a file about the sentences has another number of lines."""
         if len(lines) != self.size:
             raise UsageError(
-                f"{flag} {path}: {len(lines)} lines for {self.size} sentences of {self.subset}."
+                f"{flag} {path}: {counted(len(lines), 'line')} for "
+                f"{counted(self.size, 'sentence')} of {self.subset}."
             )
 
     def check_index(self, index: int) -> None:
-        """
-        Raises:
-            UserError: the text has no sentence of that number, from 1
-        """
+        """Raises UserError if the text has no sentence of that number, from 1."""
         if not 1 <= index <= self.size:
             raise UsageError(f"--index {index}: is not from 1 to the text's {self.size} sentences.")
 

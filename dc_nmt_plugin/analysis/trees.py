@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import previous_word_weights
@@ -93,8 +93,8 @@ def tree_spans(line: str, words: list[str], path: object, number: int) -> set[Sp
     leaves = tree.leaves()
     if len(leaves) != len(words):
         raise UserError(
-            f"--trees {path}, line {number}: {len(leaves)} words for the {len(words)} of the "
-            f"sentence: {' '.join(words)}"
+            f"--trees {path}, line {number}: {counted(len(leaves), 'word')} for the "
+            f"{len(words)} of the sentence: {' '.join(words)}"
         )
     for place, position in enumerate(tree.treepositions("leaves")):
         tree[position] = place

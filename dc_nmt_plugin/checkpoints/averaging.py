@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from .dictionaries import saved_dictionaries
 from .loading import architecture_of, check_finite, load_checkpoint, saved_settings
 from .names import EPOCH, UPDATE, numbered
@@ -89,5 +89,5 @@ def find_checkpoints(
     kind = kind or ("update" if kinds["update"] else "epoch")
     paths = [path for _, path in kinds[kind]]
     if len(paths) < last:
-        raise UserError(f"{folder}: has {len(paths)} {kind} checkpoints, {last} are asked for")
+        raise UserError(f"{folder}: has {counted(len(paths), f'{kind} checkpoint')}, not {last}")
     return paths[-last:]

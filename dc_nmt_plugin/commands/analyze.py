@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis import ANALYSES
 from ..analysis.options import add_options
-from ..errors import UsageError, check_choices
+from ..errors import UsageError, check_choices, counted
 from ..figure import new_figure
 from ..table import format_table
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser, add_json, add_plot, print_json, write_plot
+from .parser import Parser, add_json, add_plot, number, print_json, write_plot
 
 if TYPE_CHECKING:
     from ..analysis.report import Results
@@ -95,8 +95,8 @@ def _use_own_text(subject: Subject, args: argparse.Namespace) -> None:
         reference = read_lines(args.reference)
         if len(reference) != len(lines):
             raise UsageError(
-                f"--reference {args.reference}: {len(reference)} lines for the {len(lines)} of "
-                f"{args.source}."
+                f"--reference {args.reference}: {counted(len(reference), 'line')} for the "
+                f"{len(lines):,} of {args.source}."
             )
         target_pieces = text_of(subject.run, target, source, args.tokenizer).pieces(reference)
         args.tokenizer, args.truecased = text.tokenizer, text.truecased  # to be undone for scores
@@ -162,5 +162,5 @@ def _add_text(parser: argparse.ArgumentParser) -> None:
         "target side")
     add("--tokenizer", choices=TOKENIZERS,
         help="tokenizer of the text before BPE (default with --source: that of the run's text)")
-    add("--sentences", type=int, metavar="N", help="use N random sentences, the same every time")
+    add("--sentences", type=number(1), metavar="N", help="use N random sentences, always the same")
     # fmt: on

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..errors import counted
 from ..text.checks import UNUSABLE, refuse, report, scan_groups, shared_lines
 from ..text.lines import check_same_count
 from .parser import Parser
@@ -29,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     files: list[Path] = args.files
     if len(files) % 2 and (len(files) > 1 or args.counts):
-        parser.error(f"{len(files)} files given, but they are checked in pairs")
+        parser.error(f"{counted(len(files), 'file')}, but they are checked in pairs")
     groups = [files[n : n + 2] for n in range(0, len(files), 2)]
     if args.counts:
         for before, after in groups:
@@ -41,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
     refuse(findings, UNUSABLE)
     for pair in scans:
         names = " and ".join(side.name for side in pair)
-        print(f"{names}: {pair[0].lines} {'pairs' if len(pair) == 2 else 'lines'}")
+        print(f"{names}: {counted(pair[0].lines, 'pair' if len(pair) == 2 else 'line')}")
     for sentence in shared_lines(scans):
         print(sentence)
     return 0

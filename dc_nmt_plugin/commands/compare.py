@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import UsageError, counted
 from ..files import making, write_lines
 from .parser import Parser, add_forms, add_plain_text, form_of, print_json, values_of
 
@@ -105,7 +105,7 @@ def compare(
         _write_texts(args.texts, words, metric.lowercase)
     tests = t_tests(texts, references, language, metric) if args.t_test else []
     _, signature = metric.score(first.hypotheses, references, language)
-    steps = f"paired bootstrap of {len(texts)} systems, {len(references):,} sentences"
+    steps = f"paired bootstrap of {len(texts)} systems, {counted(len(references), 'sentence')}"
     print(f"dc-nmt compare: {steps}", file=sys.stderr, flush=True)
     comparisons = paired_bootstrap(texts, references, language, metric)
     notes = [f"{label}: {s.origin}" for label, s in sides.items() if s.origin != first.origin]

@@ -112,11 +112,12 @@ def values_of(kind: type[T], args: argparse.Namespace, **others: Any) -> T:
 
 
 def number(least: int) -> Callable[[str], int]:
-    """Returns a type: whole numbers from ``least`` on."""
+    """Returns a type: whole numbers from ``least`` on, as large as numpy takes them as a seed."""
 
     def read(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
+        if not re.fullmatch("[0-9]{1,10}", text) or not least <= int(text) < 2**32:
+            valid = f"{least} to {2**32 - 1:,}"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {valid}")
         return int(text)
 
     return read

@@ -14,7 +14,7 @@ from ..figure import new_figure
 from ..flags import listed
 from ..table import format_table
 from .analyze import add_runs
-from .parser import Parser, add_json, add_plot, print_json, write_plot
+from .parser import Parser, add_json, add_plot, number, print_json, write_plot
 
 if TYPE_CHECKING:
     from ..analysis.report import Results
@@ -75,7 +75,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         help="folder data/probing of SentEval, with sentence_length.txt …")  # fmt: skip
     add("--only", metavar="TASK,…", help=f"only these tasks, some of {', '.join(TASKS)}")
     add("--data", type=Path, help="folder made by fairseq-preprocess")
-    add("--layer", type=int, metavar="N", help="encoder layer (default: the top)")
+    add("--layer", type=number(1), metavar="N", help="encoder layer (default: the top)")
     add("--setting", choices=("dual-context", "thesis"), default="dual-context",
         help="RMSProp with 2.5e-4 and batches of 64 (the default), or with 1e-3 and 512",
         )  # fmt: skip

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from ..errors import counted
 from ..evaluation.metrics import METRICS, find_metrics
 from ..runs.finding import is_run
 from ..runs.record import Decoding, Kind, Record
@@ -17,10 +18,11 @@ from .parser import Parser, add_json, add_plain_text, print_json
 
 
 def parser() -> Parser:
+    metrics = [f"  {metric.name:<20}{metric.about}" for metric in METRICS.values()]
     parser = Parser(
         prog="dc-nmt score",
         description="Scores a translation with sacreBLEU.",
-        epilog=_epilog(),
+        epilog="\n".join(["metrics:", *metrics]),
         formatter_class=argparse.RawDescriptionHelpFormatter,  # the epilog is a table
     )
     parser.add_argument(
@@ -68,11 +70,6 @@ def parser() -> Parser:
     return parser
 
 
-def _epilog() -> str:
-    metrics = [f"  {metric.name:<20}{metric.about}" for metric in METRICS.values()]
-    return "\n".join(["metrics:", *metrics])
-
-
 def main(argv: Sequence[str]) -> int:
     options = parser()
     args = options.parse_args(argv)
@@ -111,6 +108,7 @@ def _format_scores(args: argparse.Namespace, record: Record, decoding: Decoding)
         (s.metric, f"{s.value:.2f}", mark if s.paper else "", s.signature, s.text)
         for s in decoding.scores
     ]
-    title = f"{record.name}: {decoding.sentences:,} sentences, target language {record.data.target}"
+    sentences = counted(decoding.sentences or 0, "sentence")
+    title = f"{record.name}: {sentences}, target language {record.data.target}"
     table = format_table(("metric", "score", "mark", "signature", "text"), rows)
     return f"{title}\n\n{table}"

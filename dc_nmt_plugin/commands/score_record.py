@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import UsageError, counted
 from ..evaluation.generated import Generated, is_same_search, read_generated
 from ..evaluation.metrics import METRICS, default_metrics, find_metrics
 from ..evaluation.texts import TextFiles, Texts, load_texts
@@ -50,7 +50,8 @@ def score_file(args: argparse.Namespace, kind: Kind) -> tuple[Record, Decoding, 
     sentences = len(texts.raw.hypotheses)
     lines = len(read_lines(args.source)) if args.source else sentences
     if lines != sentences:
-        raise UsageError(f"--source {args.source}: {lines} lines for {sentences} hypotheses")
+        hypotheses = counted(sentences, "hypothesis")
+        raise UsageError(f"--source {args.source}: {counted(lines, 'line')} for {hypotheses}")
     scores = _scores(args, texts)
     if args.detokenized:
         inputs = [args.file, args.source, args.tokenized_reference, args.reference, args.out]

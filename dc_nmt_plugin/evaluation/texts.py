@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..errors import UserError, check_choices
+from ..errors import UserError, check_choices, counted
 from ..runs.record import Kind, Score
 from ..text.checks import looks_raw, refuse, scan_lines, tokenized_sign, unicode_form
 from ..text.languages import is_spaceless
@@ -162,16 +162,16 @@ def _read_reference(
     lines = read_lines(path)
     if count != len(lines):
         raise UserError(
-            f"{files.hypotheses} against {path}: {count} hypotheses for {len(lines)} references: "
-            "the scores would compare different sentences"
+            f"{files.hypotheses} against {path}: {counted(count, 'hypothesis')} for "
+            f"{counted(len(lines), 'reference')}: the scores would compare different sentences"
         )
     blank = _numbers(not line.strip() for line in lines)
     if blank:
-        raise UserError(f"{path}: {len(blank):,} references are blank, first in line {blank[0]}")
+        raise UserError(f"{path}: {counted(len(blank), 'blank line')}, first in line {blank[0]}")
     unknown = _numbers(UNKNOWN.search(line) for line in lines)
     if unknown:
         raise UserError(
-            f"{path}: <unk> in {len(unknown)} references, first in line {unknown[0]}: "
+            f"{path}: <unk> in {counted(len(unknown), 'reference')}, first in line {unknown[0]}: "
             "these are the T- lines of fairseq-generate; score against the original text"
         )
     refuse(scan_lines(path, lines).findings, (), allowed)

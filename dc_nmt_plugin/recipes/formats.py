@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..text.lines import stream_lines
 
 Pair = tuple[str, str]
@@ -25,11 +25,7 @@ _KEPT_TAG = re.compile(r"</?(?:title|description)>", re.I)
 
 
 def read_pairs(kind: str, paths: Sequence[Path]) -> Iterator[Pair]:
-    """Yields the pairs of a corpus, including blank ones.
-
-    Args:
-        kind: one of the module's formats
-        paths: of both languages
+    """Yields the pairs of a corpus in one of the formats, including blank ones.
 
     Raises:
         UserError: the sides do not correspond, or bytes are not UTF-8 (the message has the line)
@@ -52,7 +48,7 @@ def _together(
             longer, shorter = paths if other is None else paths[::-1]
             rest = 1 + sum(1 for _ in (first if other is None else second))
             raise UserError(
-                f"{longer} has {count + rest} {what}s but {shorter} has {count}: "
+                f"{longer} has {counted(count + rest, what)} but {shorter} has {count:,}: "
                 f"{what} n of one must translate {what} n of the other"
             )
         yield one, other

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from ..errors import UsageError, UserError
+from ..errors import UsageError, UserError, counted
 from ..evaluation.metrics import default_bleu
 from ..files import making, sha256, write_parallel, write_text
 from ..text.checks import NOTHING, Scan, refuse, report, scan_groups, shared_lines
@@ -163,7 +163,7 @@ def _check(files: dict[str, Sequence[Path]], tokenized: bool) -> dict[str, list[
             )
         if split == "train" and good.sum() < LEAST:
             raise UserError(
-                f"--train: {good.sum()} pairs are too few to learn from and to measure with; "
+                f"--train: {counted(good.sum(), 'pair')}, too few to learn from and to measure; "
                 f"{LEAST} are the least"
             )
     return scans
@@ -188,7 +188,7 @@ def _write(
             files[split] = [folder / "text" / f"{split}.{code}" for code in languages]
         for split in missing:
             origins[split] = f"held out of --train (seed {SEED}), among pairs that occur once"
-    notes = [f"{split}: {pairs[split]:,} pairs, {origins[split]}" for split in SPLITS]
+    notes = [f"{split}: {counted(pairs[split], 'pair')}, {origins[split]}" for split in SPLITS]
     notes += shared_lines([scans[split] for split in SPLITS if split in scans])
 
     size = next(size for size in SIZES if pairs["train"] < size.below)

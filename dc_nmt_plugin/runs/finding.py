@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError, UserError
+from ..errors import UsageError, UserError, counted
 from ..files import load_json, sha256
 from .record import RECORD, Data, Decoding, Record, TextFile, read_record, record_path
 
@@ -117,7 +117,7 @@ def chosen_names(chosen: Sequence[str] | None, own: Sequence[str]) -> list[str]:
         UsageError: another number of names, or one name twice
     """
     if chosen and len(chosen) != len(own):
-        raise UsageError(f"--names: {len(chosen)} names for {len(own)} systems")
+        raise UsageError(f"--names: {len(chosen)} for {counted(len(own), 'system')}")
     names = list(chosen or own)
     if len(set(names)) < len(names):
         raise UsageError(f"--names: give each system a name of its own, not {', '.join(names)}")

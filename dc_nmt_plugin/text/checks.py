@@ -15,7 +15,7 @@ from unicodedata import is_normalized, normalize
 import numpy as np
 import regex
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from .languages import SAMPLED, is_spaceless
 from .lines import character, stream_lines
 
@@ -192,8 +192,8 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
         for other in others:
             if first.lines != other.lines:
                 raise UserError(
-                    f"{first.name} has {first.lines} lines but {other.name} has {other.lines}: "
-                    "line n of one must translate line n of the other"
+                    f"{first.name} has {counted(first.lines, 'line')} but {other.name} has "
+                    f"{other.lines:,}: line n of one must translate line n of the other"
                 )
     # text in Unicode's form NFD is a problem only where its language has text in NFC too
     mixed = [any(s.composed * RARE > s.lines for s in side) for side in zip(*scans, strict=True)]

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UserError, counted
 
 INDEX_COUNT = 18  # bytes before the number of sentences in an index of fairseq-preprocess
 # UTF-8 text never begins like these
@@ -133,8 +133,8 @@ def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[st
     lines, lines_after = _count(before), _count(after)
     if lines != lines_after:
         raise UserError(
-            f"{before} has {lines:,} lines and what was made of it, {after}, {lines_after:,}: "
-            "a sentence was lost or split"
+            f"{before} has {counted(lines, 'line')} and what was made of it, {after}, "
+            f"{lines_after:,}: a sentence was lost or split"
         )
 
 

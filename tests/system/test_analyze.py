@@ -238,8 +238,9 @@ def test_bad_input_is_one_sentence(models, analyze, corpus, tmp_path):
             ["attention", dc, "--source", short, "--reference", wrong, "--tokenizer", "none"],
             ["lines for the 1 of"],
         ),
-        (["parts-of-speech", ctx, "--tags", short], ["--tags", "1 lines for 50 sentences"]),
-        (["parts-of-speech", ctx, "--tags", wrong], ["line 1", "1 tags for the", "words"]),
+        (["parts-of-speech", ctx, "--tags", short], ["--tags", "1 line for 50 sentences"]),
+        (["parts-of-speech", ctx, "--tags", wrong], ["line 1", "1 tag for the", "words"]),
+        (["previous-words", gru_run, "--longest", "0"], ["--longest: 0 is not allowed"]),
     ):
         code, output, errors = analyze(*arguments)
         assert code in (1, 2) and not output, arguments

@@ -108,6 +108,7 @@ def test_a_listing_or_a_plan_imports_little(line, tmp_path):
         ("train multi30k_en_de", 2, "required: ARCH"),
         ("train multi30k_en_de transformer_dcc", 2, "Did you mean 'transformer_dc'?"),
         ("evaluate multi30k_en_de transformer_dc --seed x", 2, "--seed: 'x' is not"),
+        ("run multi30k_en_de transformer_dc --seed 4294967296", 2, "from 0 to 4,294,967,295"),
         # a repeated option that takes one value, ours or fairseq's
         ("score h --reference r --target-lang en --target-lang de", 2, "given twice"),
         ("score h --reference a --reference b --target-lang en", 2, "given twice"),  # c14
