@@ -13,7 +13,7 @@ from ..steps import Pipeline
 from .parser import Parser, add_common, add_run, pipeline_of, values_of
 
 if TYPE_CHECKING:
-    from ..recipes.plan import RunOptions
+    from ..recipes.experiment import Experiment
 
 
 def parser() -> Parser:
@@ -43,26 +43,16 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str]) -> int:
     args, flags = parser().parse_with_flags(argv)
-    if flags:  # refused before any work
-        from .. import registration  # noqa: F401
-        from ..models.fairseq_flags import GENERATE, parse_flags
+    from ..recipes.plan import RunOptions, plan_run
 
-        parse_flags(GENERATE, ["data", "--task", "translation_dc_nmt", *flags])
-    from ..recipes.plan import RunOptions
-
-    evaluate(pipeline_of(args, "evaluate", argv), values_of(RunOptions, args), tuple(flags))
-    return 0
-
-
-def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = ()) -> None:
-    """Evaluates a run and prints its scores; `flags` of fairseq-generate follow the recipe's."""
-    from ..recipes.plan import plan_run
-    from ..recipes.scoring import evaluation
-
-    run = plan_run(options)
+    run = plan_run(values_of(RunOptions, args))
     run = replace(run, decode=(*run.decode, *flags))
-    named = shlex.join([options.task, options.arch])
-    if not pipeline.dry_run:
+    if flags:  # refused before any work
+        from ..analysis.subject import parse_search
+
+        parse_search(["data", "--task", "translation_dc_nmt", *run.decode])
+    if not args.dry_run:
+        named = shlex.join([args.task, args.arch])
         no_checkpoints = not (run.checkpoints / "checkpoint_last.pt").is_file()
         if no_checkpoints and not run.is_trained():
             raise UserError(
@@ -78,8 +68,17 @@ def evaluate(pipeline: Pipeline, options: RunOptions, flags: tuple[str, ...] = (
                 f"{run.folder} has not finished; its last checkpoints are evaluated (--average N)",
                 file=sys.stderr,
             )
-    pipeline.begin_script(run.binarised.parent, run.folder.parent, options.seed)
+    pipeline = pipeline_of(args, "evaluate", argv)
+    pipeline.begin_script(run.binarised.parent, run.folder.parent, args.seed)
     pipeline.begin_run(run.folder)
+    evaluate(pipeline, run)
+    return 0
+
+
+def evaluate(pipeline: Pipeline, run: Experiment) -> None:
+    """Translates and scores with a trained run, and prints its scores."""
+    from ..recipes.scoring import evaluation
+
     pipeline.run(run.folder, *evaluation(run))
     if not pipeline.dry_run:
         print(run.score_log.read_text("utf-8"), end="")

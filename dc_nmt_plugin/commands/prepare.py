@@ -48,7 +48,7 @@ def prepare(pipeline: Pipeline, options: TextOptions) -> None:
     from ..recipes.preparation import plan_text
 
     preparation = plan_text(options)
-    pipeline.begin_script(preparation.work)
+    pipeline.begin_script(preparation.work)  # unless dc-nmt run began it
     pipeline.run(preparation.work, *preparation.steps())
     if not pipeline.dry_run:
         pipeline.say(f"done; everything is in {preparation.work}")

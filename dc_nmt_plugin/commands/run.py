@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import UsageError
 from .evaluate import evaluate
 from .parser import Parser, add_common, add_run, add_text, add_training, pipeline_of, values_of
 from .prepare import prepare
-from .train import train
+from .train import plan_of, train
 
 
 def main(argv: Sequence[str]) -> int:
@@ -29,34 +28,27 @@ def main(argv: Sequence[str]) -> int:
     add_run(parser)
     add_training(parser)
     args, flags = parser.parse_with_flags(argv)
-    from ..recipes.plan import RunOptions, TrainOptions, plan_training
     from ..recipes.preparation import TextOptions
     from ..recipes.recipe import load
 
     archs = args.archs or load(args.task).task.archs
     if args.name and len(archs) > 1:
-        raise UsageError(
+        parser.error(
             f"--name: {args.name!r} is for one architecture; name one, or leave --name out"
         )
-    training = values_of(TrainOptions, args, flags=tuple(flags))
-    runs = {}  # by folder: an architecture with and without its default size is one run
-    bpe = set()
+    plans = {}  # by folder: an architecture with and without its default size is one run
     for arch in archs:
-        run = values_of(RunOptions, args, arch=arch)
         # to prepare the text may take hours: refuse invalid runs before
-        plan = plan_training(run, training)
-        if flags:
-            plan.training.check_flags(args.dry_run)
-        experiment = plan.training.run
-        runs[experiment.folder] = run
-        bpe.add(plan.settings.bpe)
+        plan = plan_of(args, flags, arch)
+        plans[plan.training.run.folder] = plan
     pipeline = pipeline_of(args, "run", argv)
-    data, out = experiment.binarised.parent, experiment.folder.parent  # the same for all
-    pipeline.begin_script(data, out, args.seed, args.gpus, args.fp32)
+    run = plan.training.run  # the last one; all have the same text, and their folders one parent
+    pipeline.begin_script(run.binarised.parent, run.folder.parent, args.seed, args.gpus, args.fp32)
+    bpe = {plan.settings.bpe for plan in plans.values()}
     prepare(pipeline, values_of(TextOptions, args, archs=(), bpe=tuple(bpe)))
-    for run in runs.values():
-        train(pipeline, run, training)
-        evaluate(pipeline, run)
+    for plan in plans.values():
+        train(pipeline, plan)
+        evaluate(pipeline, plan.training.run)
     if not args.dry_run:
         from ..evaluation.run_table import collect
         from ..evaluation.table_text import format_run_table
@@ -64,5 +56,5 @@ def main(argv: Sequence[str]) -> int:
         from ..table import TEXT
 
         print()
-        print(format_run_table(collect([Run.read(folder) for folder in runs]), TEXT))
+        print(format_run_table(collect([Run.read(folder) for folder in plans]), TEXT))
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from ..steps import Pipeline
 from .parser import Parser, add_common, add_run, add_training, pipeline_of, values_of
 
 if TYPE_CHECKING:
-    from ..recipes.plan import RunOptions, TrainOptions
+    from ..recipes.plan import TrainPlan
 
 
 def parser() -> Parser:
@@ -34,34 +35,37 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str]) -> int:
     args, flags = parser().parse_with_flags(argv)
-    from ..recipes.plan import RunOptions, TrainOptions
-
-    training = values_of(TrainOptions, args, flags=tuple(flags))
-    train(pipeline_of(args, "train", argv), values_of(RunOptions, args), training)
+    plan = plan_of(args, flags, args.arch)
+    run = plan.training.run
+    if not args.dry_run and not (run.binarised / ".stamp").is_file():
+        raise UserError(
+            f"{run.binarised} is not there: prepare the text first, with dc-nmt prepare "
+            f"{args.task} --bpe {plan.settings.bpe} and the same --out and --sample"
+        )
+    pipeline = pipeline_of(args, "train", argv)
+    pipeline.begin_script(run.binarised.parent, run.folder.parent, args.seed, args.gpus, args.fp32)
+    train(pipeline, plan)
     return 0
 
 
-def train(pipeline: Pipeline, options: RunOptions, train_options: TrainOptions) -> None:
-    """Trains a run and prints its settings."""
-    from ..recipes.plan import plan_training
+def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str) -> TrainPlan:
+    """Plans the training of one architecture; refuses flags that fairseq-train does not take."""
+    from ..recipes.plan import RunOptions, TrainOptions, plan_training
 
-    plan = plan_training(options, train_options)
+    options = values_of(RunOptions, args, arch=arch)
+    plan = plan_training(options, values_of(TrainOptions, args, flags=tuple(flags)))
+    if flags:
+        plan.training.check_flags(args.dry_run)
+    return plan
+
+
+def train(pipeline: Pipeline, plan: TrainPlan) -> None:
+    """Trains a run and prints its settings."""
     run = plan.training.run
-    if train_options.flags:
-        plan.training.check_flags(pipeline.dry_run)
-    if not pipeline.dry_run and not (run.binarised / ".stamp").is_file():
-        raise UserError(
-            f"{run.binarised} is not there: prepare the text first, with dc-nmt prepare "
-            f"{options.task} --bpe {plan.settings.bpe} and the same --out and --sample"
-        )
-    pipeline.begin_script(
-        run.binarised.parent, run.folder.parent, options.seed, train_options.gpus,
-        train_options.fp32,
-    )  # fmt: skip
     pipeline.begin_run(run.folder, **plan.variables)
     pipeline.note(f"{plan.recipe.name}: {plan.recipe.task.title}\n{plan.settings.source}")
     if not pipeline.dry_run:  # a script may run on another number of GPUs
-        pipeline.say(plan.batch.describe(plan.settings.tokens))
+        pipeline.say(str(plan.training.batch))
     for note in plan.notes:
         pipeline.say(note)
     pipeline.run(run.folder, plan.training)

@@ -8,15 +8,20 @@ from pathlib import Path
 
 from .. import machine
 from ..errors import UsageError
-from ..files import load_json
 from ..flags import flag_value, replaced
 from ..steps import ShellWord
-from .experiment import Experiment, TrainingStep, training_step
+from .experiment import (
+    Batch,
+    Experiment,
+    TrainingStep,
+    longest_sentence,
+    share_out,
+    training_step,
+)
 from .recipe import Recipe, load
 from .settings import RunSettings, for_sample, settings_of, with_updates
 
 PRECISIONS = {"--amp", "--bf16", "--fp16", "--memory-efficient-bf16", "--memory-efficient-fp16"}
-LENGTHS = "lengths.json"  # beside the text after BPE: SPLIT.LANG → tokens of the longest sentence
 
 
 @dataclass(frozen=True)
@@ -51,37 +56,12 @@ class TrainOptions:
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Distribution of an update's tokens over processes."""
-
-    processes: int
-    max_tokens: int  # of one process at a time
-    update_freq: int  # number of batches whose gradients each process sums
-
-    @property
-    def tokens(self) -> int:
-        """Returns the tokens of one update."""
-        return self.processes * self.max_tokens * self.update_freq
-
-    def describe(self, published: int) -> str:
-        """Returns a sentence for the user."""
-        text = (
-            f"{self.tokens:,} tokens per update = {self.processes} x {self.max_tokens:,} "
-            f"(--max-tokens) x {self.update_freq} (--update-freq)"
-        )
-        if abs(self.tokens - published) > 0.01 * published:
-            return f"{text}; not the recipe's {published:,}"
-        return text
-
-
-@dataclass(frozen=True)
 class TrainPlan:
     """A planned training run."""
 
     recipe: Recipe  # of the run
     settings: RunSettings
     training: TrainingStep
-    batch: Batch  # on this machine
     notes: tuple[str, ...]  # sentences for the user
     variables: dict[str, str]  # of a script, which knows the number of GPUs when it runs
 
@@ -119,20 +99,18 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     identity = [*flags]
 
     # the batch on this machine; a script computes its own in `variables` when it runs
-    suffix = recipe.task.bpe[settings.bpe].suffix
-    pieces = recipe.data(options.out, options.sample) / f"bpe{suffix}"
     gpus = visible_gpus() if train.gpus is None else train.gpus
     processes = max(1, gpus)
     limit = train.max_tokens or settings.max_tokens  # tokens of one process at a time
     variables = {}
     if train.update_freq:
-        batch = Batch(processes, limit, train.update_freq)
+        batch = Batch(processes, limit, train.update_freq, settings.tokens)
         if batch.tokens != settings.tokens:
             identity += [f"--tokens={batch.tokens}"]  # it is not the recipe's run
         max_tokens = str(batch.max_tokens)
         update_freq = ["--update-freq", str(batch.update_freq)]
     else:
-        batch = share_out(settings.tokens, processes, limit, longest_sentence(pieces, "train"))
+        batch = share_out(settings.tokens, processes, limit)
         at_once = f"PROCESSES * {limit}"
         variables["UPDATE_FREQ"] = f"$((({settings.tokens} + {at_once} - 1) / ({at_once})))"
         variables["MAX_TOKENS"] = f"$(({settings.tokens} / (PROCESSES * UPDATE_FREQ)))"
@@ -151,11 +129,9 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     # fairseq uses all GPUs, and with --cpu starts a process for each
     flags += ["--distributed-world-size", ShellWord(processes, '"$PROCESSES" $CPU')]
 
-    longest = longest_sentence(pieces, "valid")
-    if longest > batch.max_tokens:
-        flags += ["--max-tokens-valid", str(longest)]
-    training = training_step(run, settings.updates, settings.save_every, identity, flags)
-    return TrainPlan(recipe, settings, training, batch, tuple(notes), variables)
+    batch.check(longest_sentence(run.pieces, "train"))
+    training = training_step(run, settings.updates, settings.save_every, identity, flags, batch)
+    return TrainPlan(recipe, settings, training, tuple(notes), variables)
 
 
 def plan_run(options: RunOptions) -> Experiment:
@@ -184,11 +160,12 @@ def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> E
             f"_ and ., and none of {', '.join(recipe.splits)}"
         )
     name = options.name or _default_name(recipe, options, settings)
-    averaged = "average"
+    mean = "average"
     # another number of checkpoints leaves the mean of the run's own decoding as it is
     if options.average is not None and (options.decoding or options.subset != "test"):
-        averaged = f"average-{options.average}"
+        mean = f"average-{options.average}"
     data = recipe.data(options.out, options.sample)
+    suffix = recipe.task.bpe[settings.bpe].suffix
     return Experiment(
         arch=settings.arch,
         task=settings.task,
@@ -196,7 +173,8 @@ def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> E
         source=recipe.source,
         target=recipe.target,
         raw=data / "raw",
-        binarised=data / f"bin{recipe.task.bpe[settings.bpe].suffix}",
+        pieces=data / f"bpe{suffix}",
+        binarised=data / f"bin{suffix}",
         folder=recipe.place(recipe.name, options.out, options.sample) / name,
         average=settings.average,
         decode=settings.decode,
@@ -204,7 +182,7 @@ def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> E
         decoding=options.decoding,
         split=options.subset,
         subset=recipe.subset(options.subset),
-        averaged=averaged,
+        mean=mean,
     )
 
 
@@ -228,31 +206,6 @@ def _score_flags(recipe: Recipe, settings: RunSettings, data: Path, split: str) 
         flags += ["--metrics", settings.metrics]
     flags += ["--main" if recipe.own else "--paper", settings.paper]
     return tuple(flags)
-
-
-def longest_sentence(folder: Path, split: str) -> int:
-    """Returns the tokens of a split's longest sentence with its end; 0 before it is prepared."""
-    if not (folder / LENGTHS).is_file():
-        return 0
-    lengths = load_json(folder / LENGTHS)
-    return max((n + 1 for name, n in lengths.items() if name.startswith(split)), default=0)
-
-
-def share_out(tokens: int, processes: int, max_tokens: int, longest: int = 0) -> Batch:
-    """Distributes an update's ``tokens`` over ``processes``, each ``max_tokens`` at most at a time.
-
-    Raises:
-        UserError: a process would get fewer tokens than the longest sentence has
-    """
-    update_freq = -(-tokens // (processes * max_tokens))
-    batch = Batch(processes, round(tokens / (processes * update_freq)), update_freq)
-    if batch.max_tokens < max(1, longest):
-        raise UsageError(
-            f"--gpus, --max-tokens: a process would get {batch.max_tokens} of an update's "
-            f"{tokens:,} tokens at a time, and the longest sentence has {longest}: use fewer GPUs, "
-            "or a greater --max-tokens"
-        )
-    return batch
 
 
 def visible_gpus() -> int:

@@ -14,7 +14,7 @@ from ..steps import Command, ShellWord, Step, stamp_of
 from ..text.lines import check_same_count, remove_bpe, stream_lines
 from ..text.preparation import fits
 from .corpora import Corpora
-from .plan import LENGTHS
+from .experiment import LENGTHS
 from .recipe import SPLITS, Recipe, Segmentation, load
 from .settings import settings_of
 from .sources import DOWNLOADS, Say, Sources

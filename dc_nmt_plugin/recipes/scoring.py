@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..errors import UserError
-from ..flags import typed_flags
+from ..errors import UserError, counted
+from ..flags import flag_values, typed_flags
 from ..machine import used_device
 from ..runs.finding import is_its_text, path_from
 from ..runs.record import Decoding, Record, read_record, update_record, with_decoding
@@ -18,31 +18,29 @@ from .experiment import PLUGIN, Experiment
 
 def evaluation(run: Experiment) -> Iterator[Step]:
     """Yields the steps that average, translate and score."""
+    translated = run.folder / f"generate{run.suffix}"
+
+    def mean_stamp() -> str:
+        return stamp_of([_trained_stamp(run), run.average])
 
     def stamp() -> str:
-        return stamp_of([_trained_stamp(run), run.average, *run.decode])
+        model = [_trained_stamp(run), run.average]
+        # earlier versions stamped the flags in the order of the command line
+        before = stamp_of([*model, *run.decode])
+        if read_stamp(translated / ".stamp") == before:
+            return before
+        return stamp_of([*model, *sorted(flag_values(run.decode).items())])
 
-    yield Step(
-        f"{run.arch}: average the last {run.average} checkpoints",
-        run.folder / run.averaged,
-        lambda: stamp_of([_trained_stamp(run), run.average]),
-        lambda to: _average(run, to),
-    )
-    what = "the test set" if run.split == "test" else run.split
-    yield TranslationStep(
-        f"{run.arch}: translate {what}",
-        run.folder / f"generate{run.suffix}",
-        stamp,
-        lambda to: _translate(run, to),
-        run=run,
-    )
-    yield ScoringStep(
-        f"{run.arch}: score",
-        run.folder,
-        lambda: f"{stamp()}-{stamp_of(run.score)}",
-        lambda _: _score(run),
-        run=run,
-    )
+    def score_stamp() -> str:
+        return f"{stamp()}-{stamp_of(run.score)}"
+
+    last = f"average the last {counted(run.average, 'checkpoint')}"
+    name = f"{run.arch}: {last if run.average else 'take the best checkpoint'}"
+    yield Step(name, run.folder / run.mean, mean_stamp, lambda to: _average(run, to))
+    name = f"{run.arch}: translate {'the test set' if run.split == 'test' else run.split}"
+    yield TranslationStep(name, translated, stamp, lambda to: _translate(run, to), run=run)
+    name = f"{run.arch}: score"
+    yield ScoringStep(name, run.folder, score_stamp, lambda _: _score(run), run=run)
 
 
 def _trained_stamp(run: Experiment) -> str:
@@ -88,7 +86,7 @@ def _average(run: Experiment, to: Path) -> list[Command]:
 def _translate(run: Experiment, to: Path) -> list[Command]:
     words = ["fairseq-generate", str(run.binarised), "--user-dir", PLUGIN]
     words += ["--task", run.task, "--source-lang", run.source, "--target-lang", run.target]
-    words += ["--path", str(run.folder / run.averaged / "checkpoint.pt")]
+    words += ["--path", str(run.checkpoint)]
     words += ["--gen-subset", run.subset]
     words += ["--results-path", str(to), *run.decode]
     return [Command(words, log=run.folder / f"generate{run.suffix}.log")]
@@ -131,13 +129,12 @@ class TranslationStep(Step):
             super().make()
             # fairseq-generate takes one GPU
             device = used_device({**typed_flags(run.decode), "distributed-world-size": 1})
-        checkpoint = run.folder / run.averaged / "checkpoint.pt"
         decoding = Decoding(
             run.decoding,
             run.split,
             typed_flags(run.decode),
-            checkpoint=path_from(run.folder, checkpoint),
-            updates=updates_of(str(checkpoint)),
+            checkpoint=path_from(run.folder, run.checkpoint),
+            updates=updates_of(str(run.checkpoint)),
             averaged=run.average,
             device=device,
         )

@@ -27,6 +27,7 @@ from dc_nmt_plugin.runs.finding import dictionaries_of
 from dc_nmt_plugin.runs.record import read_record
 
 ARCH = "transformer_ms_aux"
+BEAM1 = ["evaluate", "mine", ARCH, "--as", "beam1", "--"]
 # what Moses' scripts change: apostrophes, "&", brackets, hyphens, capitals, foreign quotation marks
 EN = ["It's", "Bob's", "well-known", "R&D", "[now]", "“so”", "The", "dog", "cats", "42", "House"]
 FR = ["C'est", "l'eau", "peut-être", "R&D", "[ici]", "«si»", "Le", "chien", "chats", "42", "Maison"]
@@ -184,6 +185,7 @@ BROKEN = {
         lambda run: shutil.rmtree(run.parent / "data/bpe"),
         ["data/bin: its text is segmented", "--bpe-codes"],
     ),
+    "no beam": (lambda run: [RUN, "test.en", "--beam", "0"], ["--beam: 0 is not allowed"]),
     "too long": (lambda run: [RUN, "long.en"], ["line 2: has 3,301 pieces", "1,024 positions"]),
 }
 
@@ -212,7 +214,7 @@ def run(home):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
         patch.setattr(steps, "start", forks.start)
-        assert cli.main(["evaluate", "mine", ARCH, "--as", "beam1", "--", "--beam", "1"]) == 0
+        assert cli.main([*BEAM1, "--beam", "1", "--max-len-b", "8"]) == 0
         words = [f"{RUN}/hypotheses.fr", "--reference", "test.fr"]
         words += ["--target-lang", "fr", "--as", "by.hand", "--out", f"{RUN}/run.json"]
         assert cli.main(["score", *words]) == 0
@@ -345,6 +347,6 @@ def test_it_is_done_once(run, monkeypatch, capsys):
     monkeypatch.setattr(steps, "start", lambda *_, **__: pytest.fail("it ran again"))
     before = (run / "run.json").read_bytes()
     assert cli.main(["run", "mine", "--max-update", "2"]) == 0
-    assert cli.main(["evaluate", "mine", ARCH, "--as", "beam1", "--", "--beam", "1"]) == 0
+    assert cli.main([*BEAM1, "--max-len-b=8", "--beam", "1"]) == 0, "in another order"
     capsys.readouterr()
     assert (run / "run.json").read_bytes() == before

@@ -11,7 +11,7 @@ from records import write_run
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import sha256
-from dc_nmt_plugin.recipes.experiment import Experiment, training_step
+from dc_nmt_plugin.recipes.experiment import Experiment, share_out, training_step
 from dc_nmt_plugin.recipes.preparation import Preparation
 from dc_nmt_plugin.recipes.recipe import SPLITS, Segmentation
 from dc_nmt_plugin.recipes.scoring import evaluation
@@ -43,17 +43,19 @@ def test_prepared_text(tmp_path):
     assert [step.folder.name for step in steps] == ["bpe-y", "bin-y"]
 
 
+def run_in(folder, average):
+    data = folder / "raw", folder / "bpe", folder / "bin"
+    return Experiment("arch", "task", "criterion", "en", "de", *data, folder, average, (), ())
+
+
 def test_a_finished_training_is_not_replaced_when_its_checkpoints_are_gone(tmp_path):
     """Their mean, translation and scores are still there."""
-    run = Experiment(
-        "arch", "task", "criterion", "en", "de", Path("raw"), tmp_path / "bin", tmp_path, 5, (),
-        (),
-    )  # fmt: skip
+    run = run_in(tmp_path, 5)
     for name in ("settings.stamp", "training.stamp"):
         (tmp_path / name).write_text("9-9\n")
     (tmp_path / "train.log").write_text("of ten hours\n")
     with pytest.raises(UserError, match="has a run with other data or settings"):
-        training_step(run, 10, 5, ("--dropout", "0.3"), ()).make()
+        training_step(run, 10, 5, ("--dropout", "0.3"), (), share_out(512, 1, 512)).make()
     assert (tmp_path / "train.log").read_text() == "of ten hours\n"
 
 
@@ -64,9 +66,7 @@ def averaged(run):
 
 
 def test_the_mean_counts_no_update_twice(tmp_path, capsys):
-    run = Experiment(
-        "arch", "task", "criterion", "en", "de", Path("raw"), Path("bin"), tmp_path, 3, (), ()
-    )
+    run = run_in(tmp_path, 3)
     for name in ("settings.stamp", "training.stamp"):
         (tmp_path / name).write_text("9-9\n")
     write_run(tmp_path, flags="--max-update 40")

@@ -15,7 +15,7 @@ from sacremoses import MosesTruecaser
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.corpora import Corpora
-from dc_nmt_plugin.recipes.plan import longest_sentence
+from dc_nmt_plugin.recipes.experiment import longest_sentence
 from dc_nmt_plugin.recipes.preparation import clean_pieces
 from dc_nmt_plugin.recipes.recipe import TASKS, Recipe
 from dc_nmt_plugin.recipes.sources import Sources
