@@ -75,7 +75,7 @@ MAX_TOKENS=$((4096 / (PROCESSES * UPDATE_FREQ)))
 # our own schedule, for ten minutes of a GPU: the size of thesis-iwslt, 15,000 updates of 4,096
 # tokens, inverse square root with a peak of 1e-3, mean of the last 5 checkpoints, beam 5
 
-# transformer_standard_iwslt: train 15000 updates
+# transformer_standard_iwslt: train 15,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_standard_iwslt \
   --task translation_dc_nmt --criterion joint_label_smoothed_cross_entropy --source-lang en \
@@ -112,7 +112,7 @@ MAX_TOKENS=$((4096 / (PROCESSES * UPDATE_FREQ)))
 # our own schedule, for ten minutes of a GPU: the size of thesis-iwslt, 15,000 updates of 4,096
 # tokens, inverse square root with a peak of 1e-3, mean of the last 5 checkpoints, beam 5
 
-# transformer_dc_iwslt: train 15000 updates
+# transformer_dc_iwslt: train 15,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_dc_iwslt \
   --task transformer_dc --criterion transformer_dc --source-lang en --target-lang fr \

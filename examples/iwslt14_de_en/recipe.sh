@@ -70,7 +70,7 @@ MAX_TOKENS=$((2048 / (PROCESSES * UPDATE_FREQ)))
 # updates, one cosine cycle with warm-up, beam 6, length penalty 1.1. Chosen: peak learning
 # rate, warm-up, clipping, mean of the last 5 checkpoints, longest output.
 
-# transformer_ms_aux_aif_iwslt: train 200000 updates
+# transformer_ms_aux_aif_iwslt: train 200,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_ms_aux_aif_iwslt \
   --task transformer_ms_aux --criterion transformer_ms_aux --source-lang de --target-lang en \

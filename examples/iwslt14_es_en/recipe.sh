@@ -70,7 +70,7 @@ MAX_TOKENS=$((2048 / (PROCESSES * UPDATE_FREQ)))
 # 3.3. Chosen: peak learning rate, warm-up, clipping, mean of the last 5 checkpoints, longest
 # output.
 
-# transformer_dc_iwslt_ff512: train 200000 updates
+# transformer_dc_iwslt_ff512: train 200,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_dc_iwslt_ff512 \
   --task transformer_dc --criterion transformer_dc --source-lang es --target-lang en \
@@ -108,7 +108,7 @@ MAX_TOKENS=$((2048 / (PROCESSES * UPDATE_FREQ)))
 # updates, one cosine cycle with warm-up, beam 6, length penalty 1.1. Chosen: peak learning
 # rate, warm-up, clipping, mean of the last 5 checkpoints, longest output.
 
-# transformer_mlmha_m_00_iwslt: train 200000 updates
+# transformer_mlmha_m_00_iwslt: train 200,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_mlmha_m_00_iwslt \
   --task transformer_mlmha --criterion transformer_mlmha --source-lang es --target-lang en \
@@ -146,7 +146,7 @@ MAX_TOKENS=$((2048 / (PROCESSES * UPDATE_FREQ)))
 # updates, one cosine cycle with warm-up, beam 6, length penalty 1.1. Chosen: peak learning
 # rate, warm-up, clipping, mean of the last 5 checkpoints, longest output.
 
-# transformer_ms_aux_3_aif_iwslt: train 200000 updates
+# transformer_ms_aux_3_aif_iwslt: train 200,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_ms_aux_3_aif_iwslt \
   --task transformer_ms_aux --criterion transformer_ms_aux --source-lang es --target-lang en \

@@ -70,7 +70,7 @@ MAX_TOKENS=$((2048 / (PROCESSES * UPDATE_FREQ)))
 # 3.3. Chosen: peak learning rate, warm-up, clipping, mean of the last 5 checkpoints, longest
 # output.
 
-# transformer_dc_iwslt_ff512: train 200000 updates
+# transformer_dc_iwslt_ff512: train 200,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_dc_iwslt_ff512 \
   --task transformer_dc --criterion transformer_dc --source-lang fr --target-lang en \

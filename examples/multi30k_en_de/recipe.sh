@@ -68,7 +68,7 @@ MAX_TOKENS=$((2048 / (PROCESSES * UPDATE_FREQ)))
 # multi30k_en_de: Multi30k task 1, image captions
 # our own schedule, for two CPU cores: 4+4 layers of 128/256, 7,200 updates
 
-# transformer_standard: train 7200 updates
+# transformer_standard: train 7,200 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_standard \
   --task translation_dc_nmt --criterion joint_label_smoothed_cross_entropy --source-lang en \
@@ -105,7 +105,7 @@ MAX_TOKENS=$((2048 / (PROCESSES * UPDATE_FREQ)))
 # multi30k_en_de: Multi30k task 1, image captions
 # our own schedule, for two CPU cores: 4+4 layers of 128/256, 7,200 updates
 
-# transformer_dc: train 7200 updates
+# transformer_dc: train 7,200 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_dc --task transformer_dc \
   --criterion transformer_dc --source-lang en --target-lang de --max-update 7200 \

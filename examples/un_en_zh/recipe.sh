@@ -71,7 +71,7 @@ MAX_TOKENS=$((4000 / (PROCESSES * UPDATE_FREQ)))
 # 12 days at 1,000 words a second are about 150,000 to 260,000), clipping at 1 (dl4mt), the
 # checkpoint with the best validation loss, beam 5.
 
-# gru_selfattn_residual: train 250000 updates
+# gru_selfattn_residual: train 250,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch gru_selfattn_residual \
   --task gru_selfattn_residual --criterion gru_selfattn_residual --source-lang en \
@@ -83,7 +83,7 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch gru_selfattn_residual \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
   tee -a "$RUN/train.log"
 
-# gru_selfattn_residual: average the last 0 checkpoints
+# gru_selfattn_residual: take the best checkpoint
 mkdir -p "$RUN/average/"
 dc-nmt average "$RUN/checkpoints/checkpoint_best.pt" --out "$RUN/average/checkpoint.pt"
 

@@ -113,7 +113,7 @@ MAX_TOKENS=$((4960 / (PROCESSES * UPDATE_FREQ)))
 # 160,000 updates, one cosine cycle with warm-up, beam 4, length penalty 0.6. Chosen: peak
 # learning rate, warm-up, clipping, mean of the last 5 checkpoints, longest output.
 
-# transformer_dc: train 160000 updates
+# transformer_dc: train 160,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_dc --task transformer_dc \
   --criterion transformer_dc --source-lang en --target-lang de --max-update 160000 \
@@ -150,7 +150,7 @@ MAX_TOKENS=$((32768 / (PROCESSES * UPDATE_FREQ)))
 # 2017 (from there: schedule, 100,000 updates of the base size, beam 4, length penalty 0.6).
 # Parameter counts say that no embeddings are shared. Chosen: mean of the last 5 checkpoints.
 
-# transformer_ctxaware_unshared: train 100000 updates
+# transformer_ctxaware_unshared: train 100,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin-separate" --user-dir "$USER_DIR" --arch transformer_ctxaware_unshared \
   --task transformer_ctxaware --criterion transformer_ctxaware --source-lang en --target-lang de \
@@ -188,7 +188,7 @@ MAX_TOKENS=$((24576 / (PROCESSES * UPDATE_FREQ)))
 # for each of its two GPUs), otherwise Vaswani et al. 2017 (from there: schedule, 100,000
 # updates, beam 4, length penalty 0.6). Chosen: mean of the last 5 checkpoints.
 
-# transformer_cross_agg_sum: train 100000 updates
+# transformer_cross_agg_sum: train 100,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_cross_agg_sum \
   --task transformer_cross_agg --criterion transformer_cross_agg --source-lang en \
@@ -226,7 +226,7 @@ MAX_TOKENS=$((4960 / (PROCESSES * UPDATE_FREQ)))
 # 160,000 updates, one cosine cycle with warm-up, beam 4, length penalty 0.6. Chosen: peak
 # learning rate, warm-up, clipping, mean of the last 5 checkpoints, longest output.
 
-# transformer_mlmha: train 160000 updates
+# transformer_mlmha: train 160,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_mlmha \
   --task transformer_mlmha --criterion transformer_mlmha --source-lang en --target-lang de \

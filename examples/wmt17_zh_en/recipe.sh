@@ -112,7 +112,7 @@ MAX_TOKENS=$((32768 / (PROCESSES * UPDATE_FREQ)))
 # 2017 (from there: schedule, 100,000 updates of the base size, beam 4, length penalty 0.6).
 # Parameter counts say that no embeddings are shared. Chosen: mean of the last 5 checkpoints.
 
-# transformer_ctxaware_unshared: train 100000 updates
+# transformer_ctxaware_unshared: train 100,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin-separate" --user-dir "$USER_DIR" --arch transformer_ctxaware_unshared \
   --task transformer_ctxaware --criterion transformer_ctxaware --source-lang zh --target-lang en \
@@ -150,7 +150,7 @@ MAX_TOKENS=$((24576 / (PROCESSES * UPDATE_FREQ)))
 # for each of its two GPUs), otherwise Vaswani et al. 2017 (from there: schedule, 100,000
 # updates, beam 4, length penalty 0.6). Chosen: mean of the last 5 checkpoints.
 
-# transformer_cross_agg_sum_unshared: train 100000 updates
+# transformer_cross_agg_sum_unshared: train 100,000 updates
 mkdir -p "$RUN/"
 fairseq-train "$DATA/bin-under50" --user-dir "$USER_DIR" \
   --arch transformer_cross_agg_sum_unshared --task transformer_cross_agg \
