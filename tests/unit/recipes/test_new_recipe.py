@@ -122,7 +122,7 @@ def test_gzipped_files_and_codes(here):
     ("words", "pieces"),
     [
         (["wmt14_en_de", "--train", "a.de", "a.en"], ["'wmt14_en_de' is a published task's name"]),
-        (["mine", "--train", "t.de", "t.en"], ["20 pairs are too few", "200 are the least"]),
+        (["mine", "--train", "t.de", "t.en"], ["20 pairs, too few", "200 are the least"]),
         (["mine", "--train", "a.de", "copy.en"], ["400 of 400 lines are the same"]),
         (["mine", "--train", "a.de", "a.en", "--test", "t.en", "t.de"], ["not de and en, in this"]),
         (
