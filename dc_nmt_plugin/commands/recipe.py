@@ -52,7 +52,7 @@ def _text(args: argparse.Namespace) -> None:
     from ..recipes.corpora import Corpora
     from ..recipes.recipe import load
     from ..recipes.sources import Sources
-    from ..recipes.text import make_text
+    from ..recipes.splits import make_text
 
     sources = Sources(load(args.task), args.raw, args.downloads)
     make_text(Corpora(sources, args.work, args.sample, args.any_counts), args.out)

@@ -22,7 +22,7 @@ from .recipe import Part
 from .sources import Sources, extract
 
 T = TypeVar("T")
-NAMED = ("mojibake", "tab")  # a published corpus is used with all its faults
+ALLOWED = ("mojibake", "tab")  # a published corpus is used with all its faults
 
 
 class Corpora:
@@ -44,13 +44,13 @@ class Corpora:
         self.limit = None if sample is None else 4 * sample + 100
         self.settings = self.recipe.task.text
 
-    def ready(self, part: Part) -> bool:
+    def prepare(self, part: Part) -> bool:
         """Reads and tokenises a corpus unless done; returns False for a missing optional corpus.
 
         Raises:
             UserError: a file is missing or unusable, or the number of lines is wrong
         """
-        if not self.here(part):
+        if not self.is_used(part):
             self.say(f"{part.name}: left out, {', '.join(self._files(part))} is not here")
             return False
         step = Step(
@@ -65,7 +65,7 @@ class Corpora:
             step.make()
         return True
 
-    def here(self, part: Part) -> bool:
+    def is_used(self, part: Part) -> bool:
         """Returns True if a corpus is used; only an optional one may be missing.
 
         A corpus that was read before counts as present, even if its files are gone.
@@ -79,7 +79,7 @@ class Corpora:
     def optional(self) -> list[str]:
         """Returns the names of the optional corpora that are used."""
         parts = self.recipe.task.parts.values()
-        return sorted(part.name for part in parts if part.optional and self.here(part))
+        return sorted(part.name for part in parts if part.optional and self.is_used(part))
 
     def raw(self, part: Part) -> Iterator[Pair]:
         """Yields the pairs of a corpus untokenised: as published, or detokenised."""
@@ -134,7 +134,7 @@ class Corpora:
             findings = [finding for finding in findings if finding.kind != "tokenized"]
         if findings:
             self.say(report(findings))
-        refuse(findings, allowed=NAMED)
+        refuse(findings, allowed=ALLOWED)
         if part.lines is not None and part.lines != count:
             files = " and ".join(self._files(part))
             self.refuse_count(

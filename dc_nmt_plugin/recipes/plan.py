@@ -164,7 +164,7 @@ def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> E
     # another number of checkpoints leaves the mean of the run's own decoding as it is
     if options.average is not None and (options.decoding or options.subset != "test"):
         mean = f"average-{options.average}"
-    data = recipe.data(options.out, options.sample)
+    data = recipe.data_folder(options.out, options.sample)
     suffix = recipe.task.bpe[settings.bpe].suffix
     return Experiment(
         arch=settings.arch,
@@ -175,7 +175,7 @@ def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> E
         raw=data / "raw",
         pieces=data / f"bpe{suffix}",
         binarised=data / f"bin{suffix}",
-        folder=recipe.place(recipe.name, options.out, options.sample) / name,
+        folder=recipe.output_folder(recipe.name, options.out, options.sample) / name,
         average=settings.average,
         decode=settings.decode,
         score=_score_flags(recipe, settings, data, options.subset),

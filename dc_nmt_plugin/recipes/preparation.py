@@ -18,7 +18,7 @@ from .experiment import LENGTHS
 from .recipe import SPLITS, Recipe, Segmentation, load
 from .settings import settings_of
 from .sources import DOWNLOADS, Say, Sources
-from .text import make_text
+from .splits import make_text
 
 SAMPLE_OPERATIONS = 2000  # of BPE at most
 WORKERS = ShellWord(usable_cpus(), '"$(nproc)"')  # processes of BPE and binarisation
@@ -45,7 +45,7 @@ def plan_text(options: TextOptions) -> Preparation:
         UserError: an unknown task or architecture
     """
     recipe = load(options.task)
-    work = recipe.data(options.out, options.sample)
+    work = recipe.data_folder(options.out, options.sample)
     check_choices("--bpe", options.bpe, recipe.task.bpe)
     wanted = {settings_of(recipe, arch).bpe for arch in options.archs} | set(options.bpe)
     segmentations = [
@@ -69,7 +69,7 @@ def plan_text(options: TextOptions) -> Preparation:
 
 
 def _corpora(recipe: Recipe, options: TextOptions, say: Say = print) -> Corpora:
-    folder = recipe.data(options.out, options.sample) / "corpora"
+    folder = recipe.data_folder(options.out, options.sample) / "corpora"
     sources = Sources(recipe, options.raw, options.downloads, say)
     return Corpora(sources, folder, options.sample, options.any_counts)
 

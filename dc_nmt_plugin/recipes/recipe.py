@@ -208,7 +208,7 @@ class Recipe:
         """Returns the path of a file on this machine, from the recipe."""
         return self.path.parent / file.path if file.path else None
 
-    def place(self, name: str, out: Path | None, sample: int | None) -> Path:
+    def output_folder(self, name: str, out: Path | None, sample: int | None) -> Path:
         """Returns the folder of data and runs: ``out``, else the recipe's or ``runs/NAME``.
 
         Args:
@@ -223,9 +223,9 @@ class Recipe:
             return self.path.parent / small
         return Path("runs") / (f"{name}-{small}" if small else name)
 
-    def data(self, out: Path | None, sample: int | None) -> Path:
+    def data_folder(self, out: Path | None, sample: int | None) -> Path:
         """Returns the folder of the prepared text, which both directions of a task share."""
-        return self.place(self.folder, out, sample) / "data"
+        return self.output_folder(self.folder, out, sample) / "data"
 
     def subset(self, split: str) -> str:
         """Returns fairseq's name of a split; further test sets are test1, test2, …

@@ -71,7 +71,7 @@ def test_given_sets_are_used_where_they_are(here, capsys):
     assert recipe.task.archs == ["transformer_dc", "gru_selfattn_residual"]
     assert recipe.local(recipe.task.files["test.en"]).resolve() == here / "t.en"
     assert load("sub/mine/recipe.yaml").path == load(str(here / "sub/mine/")).path.relative_to(here)
-    assert recipe.place("mine", None, None) == recipe.path.parent
+    assert recipe.output_folder("mine", None, None) == recipe.path.parent
 
 
 def test_given_and_held_out_sets_have_nothing_in_common(here, capsys):

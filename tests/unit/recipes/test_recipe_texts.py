@@ -19,7 +19,7 @@ from dc_nmt_plugin.recipes.experiment import longest_sentence
 from dc_nmt_plugin.recipes.preparation import clean_pieces
 from dc_nmt_plugin.recipes.recipe import TASKS, Recipe
 from dc_nmt_plugin.recipes.sources import Sources
-from dc_nmt_plugin.recipes.text import make_text
+from dc_nmt_plugin.recipes.splits import make_text
 from dc_nmt_plugin.text import TextSettings
 from dc_nmt_plugin.text.preparation import fits, learn_truecaser, tokenise
 

@@ -41,7 +41,7 @@ def make_text(corpora: Corpora, to: Path) -> dict[str, int]:
     """
     recipe, sample = corpora.recipe, corpora.sample
     parts = {
-        split: [part for part in recipe.split_parts(split) if corpora.ready(part)]
+        split: [part for part in recipe.split_parts(split) if corpora.prepare(part)]
         for split in recipe.splits
     }
     if not parts["train"]:
