@@ -162,7 +162,7 @@ def test_nan_is_looked_for_without_a_graph(dummy, caplog):
         ({"arch": "gru_selfattn_residual"}, "is for this plugin's Transformers"),
         ({"encoder_layerdrop": 0.1}, "does not go with --encoder-layerdrop"),
         (
-            {"encoder_layers_of": "cross_aggregation(checkpoint=true)*6"},
+            {"encoder_layers_of": "standard*2 cross_aggregation(checkpoint=true)"},
             "does not go with --xagg-checkpoint, or checkpoint=true in --encoder-layers-of",
         ),
         ({"fp16": True}, "does not go with --fp16"),
@@ -187,7 +187,7 @@ def test_what_a_graph_cannot_do_is_refused_first(changes, words):
     trainer = Namespace(
         cfg=Namespace(common=values, **dict.fromkeys(parts, flags)),
         cuda=values["cuda"],
-        get_model=lambda: build(values["arch"]),
+        get_model=lambda: build(values["arch"], encoder_layers_of=values.get("encoder_layers_of")),
     )
     with pytest.raises(ConfigError if words else AttributeError) as error:
         for follow in when_training_begins:

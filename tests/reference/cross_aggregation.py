@@ -1,4 +1,4 @@
-"""Cross aggregation (NLPCC 2020), one sentence, one head and one position at a time.
+"""Cross aggregation (NLPCC 2019), one sentence, one head and one position at a time.
 
 Algorithm 1 as it is printed, on lists of vote vectors; padding is simply not there.
 """

@@ -8,8 +8,6 @@ from ...compat.dictionaries import when_training_begins
 from ...errors import ConfigError
 from ...flags import flag_name
 from ...names import JOINT_LOSSES
-from ..options import read_config
-from .config import TransformerConfig
 from .decoder import STOCK_LOSSES
 from .encoder import TransformerEncoder
 
@@ -26,8 +24,8 @@ def refuse_what_cannot_be_recorded(trainer: Any) -> None:
     if not getattr(cfg.task, "cuda_graphs", False):
         return
     refused = [flag_name(flag) for flag in _NOT_RECORDED if getattr(cfg.model, flag, False)]
-    specs = read_config(cfg.model, TransformerConfig).self_attentions("encoder")
-    if any(spec.options.get("checkpoint") for spec in specs):  # cross aggregation's
+    # cross aggregation's own, of all layers or of some
+    if any(getattr(module, "checkpoint", False) for module in trainer.get_model().modules()):
         refused.append("--xagg-checkpoint, or checkpoint=true in --encoder-layers-of")
     # a quantizer puts other modules into the model
     common = ("fp16", "amp", "quantization_config_path")
