@@ -67,9 +67,9 @@ class RecurrentDecoder(Decoder):
         words = F.dropout(self.embed_tokens(aligned.tokens), self.dropout, self.training)
         features, attention = self.features(words, encoder_out, incremental_state)
         features = F.dropout(features, self.readout_dropout, self.training)
-        asked = self.need_attn or need_attn or alignment_layer is not None
-        shown = aligned.restore(attention) if asked and attention is not None else None
-        return aligned.restore(features), {"attn": [shown], "inner_states": None}
+        returns_attn = self.need_attn or need_attn or alignment_layer is not None
+        attn = aligned.restore(attention) if returns_attn and attention is not None else None
+        return aligned.restore(features), {"attn": [attn], "inner_states": None}
 
     def features(
         self, words: Tensor, source: Source | None, session: Session | None
@@ -118,9 +118,9 @@ class GRUDecoder(RecurrentDecoder):
         assert source is not None
         states, context, attention = self.cell(words, source, session=session)
         states = F.dropout(states, self.dropout, self.training)
-        seen = self.residual(words, states, session=session)  # d_t
-        summary = None if self.summary is None else self.summary(states, session=session)
-        return self.readout(states, seen, context=context, summary=summary), attention
+        d_t = self.residual(words, states, session=session)
+        summary = None if self.summary is None else self.summary(states, session=session)  # s̃_t
+        return self.readout(states, d_t, context=context, summary=summary), attention
 
 
 class LSTMDecoder(RecurrentDecoder):
