@@ -23,9 +23,9 @@ def test_python_blocks(monkeypatch):
     names = {}
     for block in blocks:
         exec(block, names)
-    assert names["found"].hypothesis == "Zwei junge Männer spielen Gitarre auf der Straße."
+    assert names["german"].hypothesis == "Zwei junge Männer spielen Gitarre auf der Straße."
     for lines in ("A dog runs.", iter(["A dog runs."])):  # no letters, and nothing lost
-        assert [found.hypothesis for found in names["run"].translate(lines)] == ["Ein Hund rennt."]
+        assert [each.hypothesis for each in names["run"].translate(lines)] == ["Ein Hund rennt."]
     heads = names["weights"].weights
     assert torch.allclose(heads.sum(-1), torch.ones(heads.shape[:2]), atol=1e-4)
     assert len(names["weights"].queries) == heads.size(1)
