@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..files import write_lines, write_parallel
 from ..steps import Command, Step, stamp_of
 from ..text.checks import refuse, report, scan_groups
@@ -128,7 +128,7 @@ class Corpora:
             path.unlink()
         if not count:
             raise UserError(f"{paths[0]}: has no text")
-        self.say(f"{part.name}: {count:,} pairs")
+        self.say(f"{part.name}: {counted(count, 'pair')}")
         _, findings = scan_groups([raw])
         if part.tokenised:  # the recipe knows it
             findings = [finding for finding in findings if finding.kind != "tokenized"]
@@ -138,7 +138,7 @@ class Corpora:
         if part.lines is not None and part.lines != count:
             files = " and ".join(self._files(part))
             self.refuse_count(
-                f"{part.name}: {count:,} pairs, and {part.lines:,} are known to be in {files}"
+                f"{part.name}: {counted(count, 'pair')}, not the {part.lines:,} known in {files}"
             )
         settings = replace(self.settings, tokenizer="none") if part.tokenised else self.settings
         for language in self.recipe.pair:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..files import write_json, write_lines, write_parallel
 from ..table import format_table
 from ..text.checks import bare
@@ -143,7 +143,7 @@ def _write(
         paths = [folder / f"{split}.{language}" for language in corpora.recipe.pair]
         counts.append(write_parallel(paths, chosen))
     if counts[0] != counts[1]:
-        raise UserError(f"{to}: {split} has {counts[0]:,} pairs, tokenised {counts[1]:,}")
+        raise UserError(f"{to}: {split} has {counted(counts[0], 'pair')}, tokenised {counts[1]:,}")
     return counts[0]
 
 
@@ -169,7 +169,7 @@ def _check_counts(corpora: Corpora, counts: dict[str, int]) -> None:
             continue
         rows.append((split, f"{count:,}", f"{'' if exact else '~'}{published:,}"))
         if abs(count - published) > (0 if exact else TOLERANCE * published):
-            problems.append(f"{split} has {count:,} pairs, published are {published:,}")
+            problems.append(f"{split} has {counted(count, 'pair')}, published are {published:,}")
     corpora.say(format_table(("split", "pairs", "published"), rows))
     if problems:
         corpora.refuse_count(f"{recipe.name}: {'; '.join(problems)}")

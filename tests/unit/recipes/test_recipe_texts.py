@@ -155,7 +155,7 @@ def test_other_numbers_of_lines_than_published_are_refused(tmp_path):
     with pytest.raises(UserError, match="train has 60 pairs, published are 29,000; valid has 12"):
         prepared.make(any_counts=False)
     known = Prepared(tmp_path / "vi", "iwslt15_en_vi")
-    with pytest.raises(UserError, match=r"train: 60 pairs, and 133,317 are known to be"):
+    with pytest.raises(UserError, match=r"train: 60 pairs, not the 133,317 known"):
         known.make(any_counts=False)
     assert not (tmp_path / "vi/work/train").exists()
     rounded = Prepared(tmp_path / "es", "iwslt14_es_en", ("~183,000", "~62"))
