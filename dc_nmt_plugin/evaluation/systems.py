@@ -142,6 +142,7 @@ def default_metric(baseline: System) -> Metric:
     scores = baseline.run.decoding.scores if baseline.run else ()
     paper = next((score.metric for score in scores if score.paper), None)
     fallback = default_bleu(baseline.target_lang, baseline.texts.raw.references)
+    # "reference as given, tokenised": no tokenizer is known that would make raw text of it
     if "tokenised" in baseline.texts.raw.origin and baseline.texts.tokenized:
         fallback = "zh-words" if baseline.target_lang == "zh" else "multi-bleu"
     return METRICS[paper or fallback]
