@@ -39,7 +39,7 @@ def test_swiglu_equals_the_paper():
 def test_a_gated_network_has_as_many_parameters(ffn):
     plain, gated = 2 * 128 * ffn + ffn + 128, 3 * 128 * gated_width(ffn)
     assert gated == pytest.approx(plain, rel=0.025)
-    assert gated_width(ffn) % 8 == 0
+    assert gated_width(ffn) % 8 == 0 and gated_width(2048) == 1368
 
 
 def test_modern_has_as_many_parameters_as_the_original():

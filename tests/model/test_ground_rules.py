@@ -133,7 +133,10 @@ def test_every_parameter_gets_a_finite_gradient(name):
     for checkpointed, seed in ((False, 1), (True, 1), (False, 2)):
         net = model(name, checkpoint_activations=checkpointed, dropout=0.1).train()
         torch.manual_seed(seed)
+        runs = []
+        net.encoder.layers[0].register_forward_pre_hook(lambda *_, runs=runs: runs.append(1))
         JointLossCriterion(task(), False, 0.1)(net, inputs)[0].backward()
+        assert len(runs) == 1 + checkpointed
         gradients.append({key: parameter.grad for key, parameter in net.named_parameters()})
         if name not in VARIANTS:
             break

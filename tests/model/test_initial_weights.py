@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import math
+import operator
 import re
 from typing import Any
 
@@ -161,13 +162,32 @@ def test_another_self_attention_starts_no_louder(side: str, kind: str):
     assert quiet < other / standard_self_attention(side) < 1.05
 
 
-@pytest.mark.parametrize("side", ["encoder", "decoder"])
-def test_dual_context_starts_a_tenth_as_loud(side: str):
-    """From as much as the standard kind it drowns the residual connection."""
-    other = loudness(
-        lambda: self_attention_output(side, **{f"{side}_self_attention": "dual_context"})
-    )
-    assert 0.05 < other / standard_self_attention(side) < 0.13
+XAVIER = math.sqrt(6 / (2 * WIDTH))  # of a matrix C × C
+SELF, SOURCE = "encoder.stack.layers.1.self_attn.", "decoder.stack.layers.0.encoder_attn."
+DC, CTX = ({"encoder_self_attention": kind} for kind in ("dual_context", "context_aware"))
+# settings → a matrix that the papers add, and the bounds of its uniform distribution
+BOUNDS: list[tuple[dict[str, Any], str, float]] = [
+    (DC, SELF + "in_proj.weight", XAVIER / math.sqrt(2)),
+    (DC, SELF + "local_proj.weight", XAVIER / math.sqrt(2)),
+    (DC, SELF + "out_proj.matrix", 0.3 * math.sqrt(3 / (2 * WIDTH))),
+    (DC, SELF + "out_proj.scale", 1 / 2),
+    # two means and the inputs of the layer below are three blocks
+    (CTX, SELF + "context_proj.matrix", math.sqrt(0.5 * 6 / (4 * WIDTH))),
+    (CTX, SELF + "context_proj.scale", 1 / 3),
+    (CTX, SELF + "gate_input", math.sqrt(6 / (WIDTH + 1))),
+    (CTX, SELF + "gate_context", math.sqrt(6 / (WIDTH + 1))),
+    ({"source_features": "m-10"}, SOURCE + "q_proj.weight", XAVIER / math.sqrt(2)),
+    ({"source_features": "m-10"}, SOURCE + "out_proj.weight", math.sqrt(3 / (4 * WIDTH))),
+    ({"source_features": "m-11"}, SOURCE + "out_proj.weight", math.sqrt(3 / (4 * WIDTH))),
+    ({"source_features": "m-10", "encoder_embed_dim": 32}, SOURCE + "q_proj.weight", XAVIER),
+    ({"source_features": "s-agg"}, "encoder.aggregation.unit.weight", 1 / math.sqrt(4 * WIDTH)),
+]
+
+
+@pytest.mark.parametrize(("settings", "place", "bound"), BOUNDS)
+def test_what_is_added_starts_within_its_bounds(settings: Any, place: str, bound: float):
+    matrix = operator.attrgetter(place)(new("transformer_standard", 1, **_wide(settings)))
+    assert 0.95 * bound < float(matrix.detach().abs().max()) <= bound + 1e-6
 
 
 @pytest.mark.parametrize(

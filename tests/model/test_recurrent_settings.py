@@ -5,25 +5,28 @@ import math
 
 import pytest
 import torch
+from fairseq.data import TruncatedDictionary
 from helpers import dictionary, pad, sentences, task
 from recurrent import SOURCE, build, prefixes, run
 
 from dc_nmt_plugin.errors import ConfigError
-from dc_nmt_plugin.models.recurrent.model import GRUModel, LSTMLanguageModel
+from dc_nmt_plugin.models.recurrent.model import GRUModel, LSTMLanguageModel, unigram_logits
 
 
 def test_published_initial_weights():
     torch.manual_seed(1)
-    net = GRUModel.build_model(argparse.Namespace(embed_dim=40, hidden_dim=50), task(300))
-    cell = net.decoder.cell
+    args = argparse.Namespace(embed_dim=40, hidden_dim=50)
+    net, model = (kind.build_model(args, task(300)) for kind in (GRUModel, LSTMLanguageModel))
+    cell, lstm = net.decoder.cell, model.decoder.lstm.lstm
     recurrent = [*cell.recurrent_proj1.weight.chunk(3), *net.encoder.gru.weight_hh_l0.chunk(3)]
-    recurrent += cell.recurrent_proj2.weight[100:].chunk(3)
+    recurrent += [*cell.recurrent_proj2.weight[100:].chunk(3), *lstm.weight_hh_l0.chunk(4)]
     recurrent += [cell.key_proj.weight, net.decoder.residual.word_proj.weight]
     for matrix in recurrent:
         torch.testing.assert_close(matrix @ matrix.t(), torch.eye(len(matrix)), atol=1e-5, rtol=0)
-    for weight in (cell.word_proj.weight, net.decoder.output_projection.weight):
+    for weight in (cell.word_proj.weight, net.decoder.output_projection.weight, lstm.weight_ih_l0):
         assert float(weight.detach().std()) == pytest.approx(0.01, rel=0.05)
-    assert all(bool(p.eq(0).all()) for name, p in net.named_parameters() if "bias" in name)
+    for each in (net, model):
+        assert all(bool(p.eq(0).all()) for name, p in each.named_parameters() if "bias" in name)
 
 
 def test_xavier_initial_weights():
@@ -54,6 +57,13 @@ def test_unigram_output_bias_predicts_the_words_frequencies(model_class, tied):
     assert not model_class.build_model(
         argparse.Namespace(**sizes), words
     ).decoder.output_projection.bias.any()
+
+
+def test_the_words_of_a_shortened_dictionary_count_as_unknown():
+    words = dictionary(20)
+    words.count = [1, 1, 1, 1, *range(20, 0, -1)]
+    logits = unigram_logits(TruncatedDictionary(words, 14))  # 10 of the 20 words
+    assert float((logits[words.unk()] - logits[4]).exp()) == pytest.approx(sum(range(11)) / 20)
 
 
 @pytest.mark.parametrize("kind", ["gru", "lm"])

@@ -2,6 +2,7 @@
 
 import json
 import math
+from argparse import Namespace
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from dc_nmt_plugin.analysis import ANALYSES
 from dc_nmt_plugin.analysis.dependency import without_fusion
 from dc_nmt_plugin.analysis.forced import described, recorded_batch, samples
 from dc_nmt_plugin.analysis.subject import Subject
+from dc_nmt_plugin.analysis.text_score import TextScore
 from dc_nmt_plugin.analysis.trained_run import find_runs
 from dc_nmt_plugin.runs.record import Data
 
@@ -118,8 +120,8 @@ MEASURED = {
 }
 
 
-def tag_file(corpus, tmp_path):
-    lines = (corpus.parent / "text" / "test.xx").read_text().splitlines()
+def tag_file(corpus, tmp_path, lang="xx"):
+    lines = (corpus.parent / "text" / f"test.{lang}").read_text().splitlines()
     path = tmp_path / "tags"
     path.write_text("".join(" ".join(w[:1].upper() for w in line.split()) + "\n" for line in lines))
     return path
@@ -160,24 +162,42 @@ def test_dependency_is_that_of_loops(models, measured):
     assert len(shown["pieces"]) == len(shown["dependency"])
 
 
-def test_words_of_a_part_of_speech(models, measured, corpus, tmp_path):
+@pytest.mark.parametrize(("side", "lang"), [("encoder", "xx"), ("decoder", "yy")])
+def test_words_of_a_part_of_speech(side, lang, models, measured, corpus, tmp_path):
     """Tags that are the words' first letters: each word's gate, averaged by hand."""
-    folder = models("transformer_ctxaware")
-    found = measured("parts-of-speech", folder, "--tags", tag_file(corpus, tmp_path))
-    lines = (corpus.parent / "text" / "test.xx").read_text().splitlines()
+    folder = models("transformer_ctxaware_full")
+    tags = tag_file(corpus, tmp_path, lang)
+    found = measured("parts-of-speech", folder, "--tags", tags, "--side", side)
+    lines = (corpus.parent / "text" / f"test.{lang}").read_text().splitlines()
     values = {}
     for batch, records in one_by_one(subject_of(folder)):
         (number,) = batch.numbers
-        gates = sum(
-            records[f"encoder.stack.layers.{layer}.self_attn"]["lambda_q"][0, :, 0] / 2
-            for layer in range(2)
-        )
-        for word, gate in zip(lines[number].split(), gates[:-1], strict=True):
+        layers = [records[name]["lambda_q"][0, :, 0] for name in records
+                  if name.startswith(side) and "lambda_q" in records[name]]  # fmt: skip
+        # a decoder reads the begin token before the words, an encoder the end after them
+        words = slice(0, -1) if side == "encoder" else slice(1, None)
+        gates = (sum(layers) / len(layers))[words]
+        for word, gate in zip(lines[number].split(), gates, strict=True):
             values.setdefault(word[0].upper(), []).append(float(gate))
     assert found["tags"].keys() == values.keys()
     for tag, own in values.items():
         assert found["tags"][tag]["words"] == len(own)
         assert found["tags"][tag]["lambda_q"] == pytest.approx(sum(own) / len(own), rel=1e-4)
+
+
+def test_a_sample_has_its_own_references_and_a_group_its_lengths(models, measured, corpus):
+    folder, texts = models("transformer_mlmha"), corpus.parent / "text"
+    (found,) = find_runs([folder])
+    subject = Subject(found, OPTIONS, "test", 9)
+    score = TextScore(subject, Namespace(reference=None, tokenizer=None, truecased=False))
+    target = (texts / "test.yy").read_text().splitlines()
+    own = score.references(dict.fromkeys(subject.numbers))
+    assert own == [target[number] for number in subject.numbers] != target[:9]
+    lengths = [len(line.split()) for line in (texts / "test.xx").read_text().splitlines()]
+    edge = sorted(set(lengths))[1]
+    groups = measured("lengths", folder, "--edges", edge)["groups"]
+    shorter = sum(length < edge for length in lengths)
+    assert [group["sentences"] for group in groups] == [shorter, len(lengths) - shorter]
 
 
 def test_a_sentence_of_ones_own(models, measured):

@@ -92,6 +92,10 @@ def test_a_free_translation_has_a_score(generated, here, capsys):
     lines = (here / "test").read_text().split("\n")
     (here / "test").write_text("\n".join(lines[1:50] + lines[:1]) + "\n")
     assert score(*words, "test") == 1, "the same lines in another order"
+    (here / "log").write_text(f"{log}3 samples have invalid sizes and will be skipped\n")
+    assert score(*words, "test") == 1 and "left out 3 sentences" in capsys.readouterr().err
+    (here / "out").write_text(out + out)
+    assert score("out", "--reference", "test") == 1 and "occurs twice" in capsys.readouterr().err
 
 
 def test_another_set_is_refused(generated, here, capsys):

@@ -94,7 +94,8 @@ def test_the_same_perplexity_at_any_batch_size(data, tmp_path):
 
 def test_another_readouts_checkpoints_are_refused(data, tmp_path):
     """Mean and baseline have the same parameters: nothing else would notice."""
-    baseline = training(data, tmp_path, f"{ARCH}_baseline", "--max-update", 1)
+    flags = ["--max-update", 1, "--sample-break-mode", "eos"]
+    baseline = training(data, tmp_path, f"{ARCH}_baseline", *flags)
     run(tmp_path, "train", *baseline).good()
     command = training(data, tmp_path, f"{ARCH}_mean", "--max-epoch", 3)
     assert_explained(run(tmp_path, "train", *command), tmp_path, f"'{ARCH}_baseline'")

@@ -6,7 +6,9 @@ from collections import Counter
 
 import pytest
 from commands import run
+from fairseq.data.bucket_pad_length_dataset import get_buckets
 from fairseq.tasks.fairseq_task import FairseqTask
+from fairseq.tasks.language_modeling import LanguageModelingTask
 from systems import FAMILIES, family, generation, task, training
 
 COUNTED = {"train": 50, "test1": 5, "test2": 1}
@@ -44,6 +46,19 @@ def test_iterators_hold_every_sentence_once(loaded, split, limits, multiple, wor
                 for batch in iterator.next_epoch_itr(shuffle=shuffle):
                     seen.update(batch["id"].tolist() if batch else [])
             assert seen == Counter(range(COUNTED[split]))
+
+
+def test_every_epoch_has_batches_of_its_own(loaded):
+    """Those of a language model too, for which fairseq would repeat its first epoch's."""
+    text = loaded.dataset("train")
+    epochs = [loaded.get_batch_iterator(text, max_sentences=4, epoch=n) for n in (1, 2)]
+    assert len({str(each.frozen_batches) for each in epochs}) == 2
+    assert not object.__new__(LanguageModelingTask).can_reuse_epoch_itr(text)
+
+
+def test_buckets_of_lengths():
+    """``--num-batch-buckets``, whose percentiles numpy 2.4 calls by another name."""
+    assert get_buckets([3, 5, 8, 9], 2).tolist() == [5, 9]
 
 
 def record_sentences(path):

@@ -1,5 +1,7 @@
 """Probing: SentEval's files, the classifier and its table."""
 
+from dataclasses import replace
+
 import torch
 
 from dc_nmt_plugin.analysis.probing import report
@@ -69,11 +71,16 @@ def test_the_grid_is_chosen_on_validation_and_is_repeatable():
         for d in (0.0, 0.9)
     ]
     assert found.valid == max(one.valid for one in alone) and found in alone
+    x, y = data()["te"]
+    setting = Setting(lr=1e-2, batch=30, epochs=30, hidden=(30,), dropout=(0.0,))
+    swapped = probe({**data(), "te": (x, (y + 1) % 3)}, 3, setting)
+    assert swapped.test < 20 < 80 < swapped.valid, "the test set counts for nothing else"
+    assert probe(data(), 3, replace(setting, l2=10.0)).epochs > swapped.epochs
 
 
 def test_the_classifier():
     torch.manual_seed(1)
-    model = Probe(6, 4, 3, 0.0).double().eval()
+    model = Probe(6, 4, 3, 0.9).double().eval()
     x = torch.randn(5, 6, dtype=torch.float64)
     w, b = model.hidden.weight, model.hidden.bias
     expected = []
@@ -86,7 +93,7 @@ def test_the_classifier():
         )  # fmt: skip
     assert torch.allclose(model(x), torch.tensor(expected, dtype=torch.float64), atol=1e-12)
     best = torch.tensor(expected).argmax(dim=1)
-    assert accuracy(model, x, best) == 100.0
+    assert accuracy(model.train(), x, best) == 100.0, "without dropout"
     assert accuracy(model, x, (best + 1) % 3) == 0.0
 
 

@@ -125,7 +125,7 @@ def folder(tmp_path, capsys):
     folder = Folder(tmp_path, capsys)
     folder.write(
         generated="H-1\t-1\tEin well-known@@ es &quot; Haus &quot; , das gibt .\n"
-        "H-0\t-1\tD@@ as Haus .\n",
+        "H-1\t-9\tnicht das beste\nH-0\t-1\tD@@ as Haus .\n",
         raw='Das Haus.\nEin well-knownes "Haus", das gibt.\n',
         ref='Das Haus.\nEin well-knownes "Haus", das es gibt.\n',
         tok="Das Haus .\nEin well-knownes &quot; Haus &quot; , das es gibt .\n",
@@ -201,10 +201,11 @@ def test_bad_input_is_refused_and_nothing_written(folder, texts, flags, message)
         ("<unk> Haus.\nEin <unk>\n", "2 hypotheses with <unk>, the first in line 1"),
         ("Das Haus .\nEin Haus , ja .\n", "look tokenised"),
         ("das haus.\nein haus.\n", "only the hypotheses are lower-cased"),
+        ("Das Haus fu\u0308r uns.\nEin Haus.\n", "the hypotheses are in Unicode's form NFD"),
     ],
 )
 def test_what_may_be_wrong_is_said(folder, hypotheses, warning):
-    folder.write(raw=hypotheses, ref="Das Haus.\nEin Haus.\n")
+    folder.write(raw=hypotheses, ref="Das Haus für uns.\nEin Haus.\n")
     flags = "raw --reference ref"
     _, err, _ = folder.score(flags)
     assert err.startswith("warning: ") and warning in err

@@ -13,7 +13,6 @@ from reference.dual_context import (
 from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import recording
-from dc_nmt_plugin.modules.core.self_attention import SelfAttention
 from dc_nmt_plugin.modules.diagnostics import attention_divergence
 from dc_nmt_plugin.modules.dual_context import DualContextAttention
 
@@ -80,6 +79,12 @@ def test_decoding_step_by_step(kernel):
     assert torch.allclose(torch.cat(steps, dim=1), full, atol=1e-10)
 
 
+def test_dropout_spares_the_residual_connection_of_the_local_context():
+    local = module(residual_dropout=1 - 1e-6).local.train()
+    x, _ = batch([4], left=False)
+    assert torch.allclose(local(x, SequenceMask()), local.layer_norm(x))
+
+
 def test_recorded_weights_are_the_two_attentions():
     attention = module()
     x, _ = batch([4], left=False)
@@ -112,31 +117,3 @@ def test_divergence():
     expected += divergence(alphas[0, 1, :, :3], alphas[1, 1, :, :3])
     assert float(total) == pytest.approx(expected, rel=1e-5) and int(rows) == 8
     assert float(attention_divergence(alphas[0], alphas[0])[0]) == pytest.approx(0, abs=1e-6)
-
-
-def test_an_equal_step_of_every_weight_moves_the_output_as_in_standard_attention():
-    # equal contexts, as at the start of training, and a step like Adam's
-    context = torch.randn(7, WIDTH, dtype=torch.float64)
-    standard = SelfAttention(embed_dim=WIDTH, num_heads=HEADS).double().out_proj
-    dual = module().out_proj
-    moved = []
-    with torch.no_grad():
-        for projection, x in ((standard, context), (dual, torch.cat([context, context], dim=-1))):
-            before = projection(x)
-            projection.weight.add_(1e-3)
-            moved.append(projection(x) - before)
-    assert torch.allclose(moved[0], moved[1], atol=1e-12)
-
-
-def test_checkpoints_from_before_the_division_keep_their_function():
-    attention = module()
-    x, _ = batch([4, 4], left=False)
-    mask = SequenceMask.build(None)
-    before = {name: value for name, value in attention.state_dict().items() if "scale" not in name}
-    before["out_proj.weight"] = attention.out_proj.matrix.detach()
-    other = module(2)
-    other.load_state_dict(before)
-    assert torch.allclose(other(x, Flow(mask)), attention(x, Flow(mask)), atol=1e-12)
-    again = module(2)
-    again.load_state_dict(other.state_dict())
-    assert torch.equal(again(x, Flow(mask)), other(x, Flow(mask)))

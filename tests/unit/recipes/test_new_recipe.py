@@ -10,9 +10,12 @@ from helpers import toy_text
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.recipes.corpora import Corpora
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 from dc_nmt_plugin.recipes.recipe import load
 from dc_nmt_plugin.recipes.settings import settings_of
+from dc_nmt_plugin.recipes.sources import Sources
+from dc_nmt_plugin.recipes.splits import make_text
 from dc_nmt_plugin.text.preparation import tokenise
 from dc_nmt_plugin.text.tokenizers import detokenize
 
@@ -86,6 +89,9 @@ def test_given_and_held_out_sets_have_nothing_in_common(here, capsys):
     assert cli.main(["new", "other", *words]) == 0
     recipe = load("other")
     assert recipe.task.splits.exclude_valid and recipe.task.splits.exclude_test
+    sources = Sources(recipe, None, here, lambda _: None)
+    make_text(Corpora(sources, here / "work", None, False), here / "text")
+    assert not set(lines(here / "text/train.de")) & set(lines(here / "t.de"))
 
 
 def test_the_recipe_is_a_recipe(here):

@@ -119,6 +119,8 @@ def test_the_paper_s_size_and_settings():
     assert arch("iwslt14_es_en", "transformer_dc") == "transformer_dc_iwslt_ff512"
     assert arch("iwslt14_es_en", "transformer_mlmha_m_00") == "transformer_mlmha_m_00_iwslt"
     assert arch("iwslt14_es_en", "transformer_dc_tiny") == "transformer_dc_tiny"
+    assert arch("iwslt15_en_vi", "transformer_standard") == "transformer_standard_iwslt"
+    assert arch("iwslt15_vi_en", "transformer_standard") == "transformer_standard_iwslt_ff512"
     assert arch("wmt14_en_de", "transformer_ctxaware_full") == "transformer_ctxaware_full_unshared"
     assert arch("wmt14_en_de", "transformer_dc", "big") == "transformer_dc_big"
     assert arch("iwslt14_es_en", "transformer_dc", "base") == "transformer_dc"
@@ -171,6 +173,10 @@ def test_a_training_is_stamped_as_it_has_always_been(more, stamp, monkeypatch, t
     plan.training.folder.mkdir(parents=True)
     (plan.training.folder / "settings.stamp").write_text(f"{stamp}\n")
     assert plan.training.stamp() == stamp
+    (plan.training.folder / "settings.stamp").unlink()
+    known = {stamp, plan.training.stamp()}
+    (binarised / ".stamp").write_text("1-3\n")
+    assert plan.training.stamp() not in known, "of another text"
 
 
 def test_flags_in_another_order_are_the_same_training():
@@ -191,6 +197,13 @@ def test_tokens_per_update_are_kept_on_any_number_of_gpus(tokens, workers, max_t
     batch = share_out(tokens, workers, max_tokens)
     assert abs(batch.tokens - tokens) <= workers * batch.update_freq / 2
     assert batch.max_tokens <= max_tokens and batch.processes == workers
+
+
+def test_a_size_of_the_task_is_flags_before_the_user_s():
+    words = ["--size", "iwslt", "--encoder-embed-dim", 128]
+    flags = flags_of(training("multi30k_en_de", "transformer_dc", *words))
+    sizes = [flag_value(flags, f"--{side}-embed-dim") for side in ("encoder", "decoder")]
+    assert sizes == ["128", "256"]
 
 
 def test_a_cpu_that_multiplies_bfloat16_does(monkeypatch):

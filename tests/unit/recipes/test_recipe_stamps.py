@@ -79,3 +79,9 @@ def test_the_mean_counts_no_update_twice(tmp_path, capsys):
     assert averaged(run) == ["checkpoints", "--last", "3", "--kind", "update"]
     assert averaged(replace(run, average=4)) == [*updates, "checkpoint_2_40.pt"]
     assert "3 of 4 update checkpoints" in capsys.readouterr().err
+    # each step is made again where its result would be another one
+    steps = [step.stamp() for step in evaluation(run)]
+    for changed, setting in enumerate([{"average": 2}, {"decode": ("--beam",)}, {"score": ("x",)}]):
+        others = [step.stamp() for step in evaluation(replace(run, **setting))]
+        same = [one == other for one, other in zip(steps, others, strict=True)]
+        assert same == [place < changed for place in range(3)]

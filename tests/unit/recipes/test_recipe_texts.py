@@ -106,6 +106,7 @@ def test_random_validation_is_the_same_every_time_and_apart(tmp_path):
     again.recipe = Recipe(path)
     again.make()
     assert again.text("valid.de") != valid
+    assert "train: done before" not in again.lines, "text is made again from another recipe"
 
 
 def test_fairseq_s_split_takes_every_23rd_and_has_tedx(tmp_path):
@@ -158,9 +159,11 @@ def test_other_numbers_of_lines_than_published_are_refused(tmp_path):
     with pytest.raises(UserError, match=r"train: 60 pairs, not the 133,317 known"):
         known.make(any_counts=False)
     assert not (tmp_path / "vi/work/train").exists()
-    rounded = Prepared(tmp_path / "es", "iwslt14_es_en", ("~183,000", "~62"))
-    with pytest.raises(UserError, match=r"^iwslt14_es_en: valid has 48 pairs, published are 5,593"):
-        rounded.make(any_counts=False)  # 60 is near enough to about 62
+    # 60 is near enough to about 62
+    for number, problem in (("62", "valid has 48 pairs, pub"), ("64", "train has 60 pairs, pub")):
+        rounded = Prepared(tmp_path / number, "iwslt14_es_en", ("~183,000", f"~{number}"))
+        with pytest.raises(UserError, match=f"^iwslt14_es_en: {problem}"):
+            rounded.make(any_counts=False)
 
 
 def test_a_missing_file_and_an_optional_corpus(tmp_path):
@@ -213,13 +216,14 @@ def test_cleaning_is_that_of_clean_corpus_n():
 
 def test_training_text_is_cleaned_after_bpe_and_long_sentences_are_found(tmp_path):
     for split, lines in {
-        "train": ["a b", "a b c d", "a"],
+        "train": ["a b", "a b c d", "a", "x@@ y"],
         "valid": ["a b c"],
         "test": ["a"],
     }.items():
         for language in ("en", "de"):
             (tmp_path / f"{split}.{language}").write_text("\n".join(lines) + "\n")
-    assert clean_pieces(tmp_path, ("en", "de"), 3, 9) == (3, 2)
+    assert clean_pieces(tmp_path, ("en", "de"), 3, 9) == (4, 3)
+    assert clean_pieces(tmp_path, ("en", "de"), 3, 9, max_words=1) == (3, 2)
     assert longest_sentence(tmp_path, "train") == 3 and longest_sentence(tmp_path, "valid") == 4
     with pytest.raises(UserError, match="no training pair has at most 0"):
         (tmp_path / "train.en").write_text("\n\n")

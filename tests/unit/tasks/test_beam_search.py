@@ -148,7 +148,8 @@ def test_our_own_loop_is_what_runs(words, batch, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("settings", "need_attn"), [({"match_source_len": True}, False), ({}, True)]
+    ("settings", "need_attn"),
+    [({"match_source_len": True}, False), ({"tokens_to_suppress": ["w3"]}, False), ({}, True)],
 )
 def test_what_is_more_than_beam_search_is_fairseqs(settings, need_attn, words, batch):
     models = [Model(words, 1.0)]
