@@ -321,6 +321,9 @@ def idle_settings(flags: Any) -> dict[str, str]:
                     f"no layer has this {option}, because --encoder-layers-of or "
                     "--decoder-layers-of gives another one; leave one of them out."
                 )
+    routed = [spec.options for spec in specs if spec.options.get("iterations")]
+    if all(options["routing"] == "horizontal" for options in routed):
+        idle.setdefault("xagg_head_weights", "is for vertical routing, which no layer has.")
     for side in SIDES:
         if getattr(cfg, f"{side}_self_attention") == "standard":
             idle[f"{side}_self_attention_layers"] = (

@@ -116,3 +116,7 @@ def test_flags_without_effect():
     assert "dc_kernel_size" not in idle
     other = TransformerConfig(**SIX, encoder_layers_of="dual_context(kernel=3)*6", dc_kernel_size=5)
     assert "no layer has this kernel" in idle_settings(other)["dc_kernel_size"]
+    for routing, is_idle in (("horizontal", True), ("both", False)):
+        aggregating = {"encoder_self_attention": "cross_aggregation", "xagg_routing": routing}
+        idle = idle_settings(TransformerConfig(**SIX, **aggregating))
+        assert ("xagg_head_weights" in idle) == is_idle
