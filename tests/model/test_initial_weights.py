@@ -180,6 +180,7 @@ BOUNDS: list[tuple[dict[str, Any], str, float]] = [
     ({"source_features": "m-10"}, SOURCE + "out_proj.weight", math.sqrt(3 / (4 * WIDTH))),
     ({"source_features": "m-11"}, SOURCE + "out_proj.weight", math.sqrt(3 / (4 * WIDTH))),
     ({"source_features": "m-10", "encoder_embed_dim": 32}, SOURCE + "q_proj.weight", XAVIER),
+    ({"encoder_embed_dim": 32}, SOURCE + "q_proj.weight", XAVIER),
     ({"source_features": "s-agg"}, "encoder.aggregation.unit.weight", 1 / math.sqrt(4 * WIDTH)),
 ]
 
