@@ -13,6 +13,7 @@ import shutil
 from pathlib import Path
 from typing import IO, Any
 
+from fairseq.file_io import PathManager
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
 
 from ..checkpoints.loading import LAST
@@ -105,8 +106,8 @@ def continue_the_counts(
 @replace(
     {"fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2"},
     reason="two training runs in one folder mix their checkpoints; without checkpoint_last.pt (the "
-    "disk was full) a run starts anew and replaces the other checkpoints; flags that contradict "
-    "each other, such as --maximize-best-checkpoint-metric of a loss, are taken",
+    "disk was full) or that of --restore-file, a run starts anew; flags that contradict each other "
+    "are taken, such as --maximize-best-checkpoint-metric of a loss",
     test="tests/system/test_second_round.py",
 )
 def begin_safely(load: Function) -> Function:
@@ -119,6 +120,10 @@ def begin_safely(load: Function) -> Function:
                 lock_folder(cfg.save_dir, trainer.checkpoint_suffix)
             if cfg.restore_file == LAST:
                 _restore_last(cfg.save_dir, trainer.checkpoint_suffix)
+        path = cfg.restore_file.replace(".pt", f"{trainer.checkpoint_suffix}.pt")
+        in_own_folder = cfg.restore_file == LAST or is_in(path, cfg.save_dir)  # empty at first
+        if not in_own_folder and not PathManager.isfile(path):
+            raise UserError(f"--restore-file {path}: no such file.")
         return load(cfg, trainer, **kwargs)
 
     return load_checkpoint

@@ -35,6 +35,10 @@ def test_a_damaged_checkpoint(corpus, last, tmp_path):
     problem = "is not a fairseq checkpoint"
     assert_explained(generate(tmp_path, corpus, path), path, problem)
     assert_explained(train(corpus, tmp_path, ARCH, "--restore-file", path), path, problem)
+    for missing in (last.parent / "missing.pt", last.parent):  # fairseq begins with new weights
+        flags = ["--restore-file", missing, "--max-update", 1]
+        result = train(corpus, tmp_path, ARCH, *flags)
+        assert_explained(result, f"--restore-file {missing}: no such file")
 
 
 def test_parameters_that_are_no_numbers(corpus, last, tmp_path):
