@@ -70,7 +70,7 @@ SYSTEMS = {
         "auxiliary decoder, fusion (MS-1 + AIF)", "the joint criterion", in_example="MS-1, fusion"
     ),
     "axes": System(
-        "three mechanisms in one model", "the joint criterion", in_example="all three axes"
+        "three mechanisms in one model", "the joint criterion", in_example="axes A, B and C"
     ),
 }
 
@@ -102,7 +102,8 @@ def _chrf() -> dict[str, tuple[float, float]]:
 def interval(system: str, metric: str) -> tuple[float, float] | None:
     """The 95% interval of a system's difference to the baseline, if it is known."""
     if metric == "chrf":
-        return _chrf().get(SYSTEMS[system].in_example)
+        name = SYSTEMS[system].in_example
+        return _chrf()[name] if name else None
     against = rows()[system].against
     return against.interval if against else None
 
