@@ -136,7 +136,7 @@ def source_attention_output(**settings: Any) -> Tensor:
     with torch.no_grad():
         if model.encoder.aggregation is not None:
             features = [model.encoder.aggregation(features)]
-        source = Source(features=features, padding=None, auxiliary={})
+        source = Source(features=features, padding=None)
         return model.decoder.stack.layers[0].encoder_attn(layer_input(), Flow(source=source))
 
 
