@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..steps import Pipeline
 from .parser import Parser, add_common, add_run, add_training, pipeline_of, values_of
 
@@ -49,9 +49,11 @@ def main(argv: Sequence[str]) -> int:
 
 
 def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str) -> TrainPlan:
-    """Plans the training of one architecture; refuses flags that fairseq-train does not take."""
-    from ..recipes.plan import RunOptions, TrainOptions, plan_training
+    """Plans the training of one architecture; refuses flags that this machine cannot follow."""
+    from ..recipes.plan import RunOptions, TrainOptions, plan_training, visible_gpus
 
+    if not args.dry_run and (args.gpus or 0) > visible_gpus():  # a script may train elsewhere
+        raise UsageError(f"--gpus {args.gpus}: this machine has {visible_gpus()}")
     options = values_of(RunOptions, args, arch=arch)
     plan = plan_training(options, values_of(TrainOptions, args, flags=tuple(flags)))
     if flags:

@@ -218,6 +218,8 @@ def test_a_cpu_that_multiplies_bfloat16_does(monkeypatch):
         assert "--amp" not in training(*arguments, *words).training.command
     with pytest.raises(UsageError, match="--fp32: contradicts --bf16"):
         training(*arguments, "--fp32", "--bf16")
+    with pytest.raises(UsageError, match="--gpus 1: this machine has 0"):
+        train.main([*arguments, "--gpus", "1"])
 
 
 def test_update_freq_is_computed_and_said():
