@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(end="", flush=True)  # fails here, if it fails, and not after the last word
         return status
     except KeyboardInterrupt:
-        print(f"\n{program}: stopped; recipes continue where they stopped", file=sys.stderr)
+        print(f"\n{program}: stopped; the same command continues, or begins again", file=sys.stderr)
         return 128 + signal.SIGINT
     except Exception as error:
         try:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from .parser import Parser, add_text, number
+from .parser import Parser, add_text, existing_folder, number
 
 
 def main(argv: Sequence[str]) -> int:
@@ -27,11 +27,11 @@ def main(argv: Sequence[str]) -> int:
     add_text(text)
     text.set_defaults(run=_text)
     clean = commands.add_parser("clean", help="drop long and uneven training pairs after BPE")
-    clean.add_argument("folder", type=Path)
+    clean.add_argument("folder", type=existing_folder)
     clean.add_argument("languages", nargs=2, metavar="LANG")
-    clean.add_argument("max_tokens", type=int)
+    clean.add_argument("max_tokens", type=number(0))
     clean.add_argument("ratio", type=float)
-    clean.add_argument("max_words", type=int, nargs="?", default=0)
+    clean.add_argument("max_words", type=number(0), nargs="?", default=0)
     clean.set_defaults(run=_clean)
     args = parser.parse_args(argv)
     args.run(args)

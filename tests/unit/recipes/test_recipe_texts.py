@@ -13,6 +13,7 @@ from generated_files import unchecked_recipes, write_files
 from helpers import few
 from sacremoses import MosesTruecaser
 
+from dc_nmt_plugin.commands import recipe
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.corpora import Corpora
 from dc_nmt_plugin.recipes.experiment import longest_sentence
@@ -228,3 +229,6 @@ def test_training_text_is_cleaned_after_bpe_and_long_sentences_are_found(tmp_pat
     with pytest.raises(UserError, match="no training pair has at most 0"):
         (tmp_path / "train.en").write_text("\n\n")
         clean_pieces(tmp_path, ("en", "de"), 0, 0)
+    with pytest.raises(UserError, match="none is not a folder"):
+        recipe.main(["clean", str(tmp_path / "none"), "en", "de", "0", "0"])
+    assert not (tmp_path / "none").exists()
