@@ -41,9 +41,10 @@ def test_a_damaged_checkpoint(corpus, last, tmp_path):
         assert_explained(result, f"--restore-file {missing}: no such file")
 
 
-def test_parameters_that_are_no_numbers(corpus, last, tmp_path):
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_parameters_that_are_no_numbers(corpus, last, tmp_path, value):
     def spoil(state):
-        next(iter(state["model"].values())).fill_(float("nan"))
+        next(iter(state["model"].values())).fill_(value)
 
     path, out = changed(last, tmp_path / "nan.pt", spoil), tmp_path / "out.pt"
     for command, words in (
