@@ -168,7 +168,10 @@ def test_nan_is_looked_for_without_a_graph(dummy, caplog):
         ({"fp16": True}, "does not go with --fp16"),
         ({"quantization_config_path": "a"}, "does not go with --quantization-config-path"),
         ({"left_pad_target": True}, "does not go with --left-pad-target"),
-        ({"_name": "adaptive_loss"}, "does not go with --criterion adaptive_loss"),
+        (
+            {"_name": "label_smoothed_cross_entropy_with_alignment"},
+            "does not go with --criterion label_smoothed_cross_entropy_with_alignment",
+        ),
         (
             {"_name": "label_smoothed_cross_entropy", "report_accuracy": True},
             "does not go with --report-accuracy of label_smoothed_cross_entropy",

@@ -158,8 +158,9 @@ def _wide(settings: dict[str, Any]) -> dict[str, Any]:
 )
 def test_another_self_attention_starts_no_louder(side: str, kind: str):
     other = loudness(lambda: self_attention_output(side, **{f"{side}_self_attention": kind}))
-    quiet = 0.05 if kind == "dual_context" else 0.4  # yet no mechanism starts switched off
-    assert quiet < other / standard_self_attention(side) < 1.05
+    # dual context drowns the residual connection otherwise; yet no mechanism starts switched off
+    quiet, loud = (0.05, 0.13) if kind == "dual_context" else (0.4, 1.05)
+    assert quiet < other / standard_self_attention(side) < loud
 
 
 XAVIER = math.sqrt(6 / (2 * WIDTH))  # of a matrix C × C

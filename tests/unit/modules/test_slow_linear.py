@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from dc_nmt_plugin.modules.context_aware import ContextAwareSelfAttention
 from dc_nmt_plugin.modules.core.slow_linear import SlowLinear
 
 WIDTH, OUT = 6, 4
@@ -35,3 +36,13 @@ def test_a_checkpoint_from_before_has_the_matrix_itself():
     again = SlowLinear(WIDTH, OUT, blocks=3, bias=False)
     again.load_state_dict(linear.state_dict())
     assert torch.equal(again.matrix, weight)
+
+
+@pytest.mark.parametrize(("layer", "blocks"), [(1, 1), (4, 7)])  # 4 means and 3 layers' inputs
+def test_the_contexts_of_context_aware_attention_are_blocks(layer: int, blocks: int):
+    attention = ContextAwareSelfAttention(embed_dim=8, num_heads=2, layer=layer)
+    projection = attention.context_proj
+    assert float(projection.scale) == pytest.approx(1 / blocks)
+    query = projection.matrix.chunk(2)[0]
+    bound = (0.5 * 6 / (8 + 8 * blocks)) ** 0.5  # Xavier-uniform, gain 1/√2
+    assert 0.9 * bound < float(query.abs().max()) <= bound

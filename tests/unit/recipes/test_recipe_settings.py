@@ -245,6 +245,8 @@ def test_update_freq_is_computed_and_said():
     assert training(*arguments, "--update-freq", 8).training.stamp() == plain.training.stamp()
     with pytest.raises(UserError, match=r"--gpus, --max-tokens: a process would get 32 .* 40"):
         share_out(2048, 64, 4096).check(longest=40)
+    with pytest.raises(UserError, match=r"a process would get 30 .* sentence has 40"):
+        share_out(2048, 1, 30).check(longest=40)
 
 
 def test_a_short_training_has_a_warm_up_as_much_shorter():
