@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Iterable
-from typing import Any
 
 
 class UserError(ValueError):
@@ -62,16 +60,3 @@ def check_choices(
     for value in values:
         if problem := choice_problem(flag, value, valid, listing):
             raise error(problem)
-
-
-def install_excepthook() -> None:
-    """Ends a program of fairseq with one sentence on a :class:`UserError`, without a traceback."""
-    previous = sys.excepthook
-
-    def hook(kind: Any, error: BaseException, traceback: Any) -> None:
-        if isinstance(error, UserError):
-            print(f"error: {error}", file=sys.stderr)
-        else:
-            previous(kind, error, traceback)
-
-    sys.excepthook = hook

@@ -132,11 +132,14 @@ def program_module(name: str, *, load: bool) -> Any:
     """Returns a module; None for a program (fairseq_cli) that is not loaded and not to `load`."""
     if not name.startswith("fairseq_cli."):
         return importlib.import_module(name)
-    main = sys.modules.get("__main__")
-    path = (getattr(main, "__file__", None) or "").removesuffix(".py").replace("\\", "/")
-    if path.endswith(name.replace(".", "/")):  # run as a file, or by python -m
-        return main
+    if main_file().endswith(f"{name.replace('.', '/')}.py"):  # run as a file, or by python -m
+        return sys.modules["__main__"]
     return importlib.import_module(name) if load else sys.modules.get(name)
+
+
+def main_file() -> str:
+    """Returns the path of the program that this process runs; "" without one, as in a session."""
+    return getattr(sys.modules["__main__"], "__file__", None) or ""
 
 
 def digest(function: Any) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from ..files import check_space, no_space
+from ..text.lines import decoded
 from .change import Function, replace
 
 
@@ -86,16 +88,9 @@ def no_score_of_a_part(select: Function, build: Function) -> tuple[Function, ...
 )
 def read_lines(stock: Function) -> Function:
     def buffered_read(path: str, size: int) -> Iterator[list[str]]:
-        buffer: list[str] = []
-        with contextlib.ExitStack() as stack:
-            stream = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))
-            for number, line in enumerate(stream):
-                # some editors begin a file with a byte order mark
-                buffer.append(line.decode("utf-8-sig" if number == 0 else "utf-8").strip())
-                if len(buffer) >= size:
-                    yield buffer
-                    buffer = []
-        if buffer:
-            yield buffer
+        with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as stream:
+            lines = map(str.strip, decoded(stream, path))
+            while buffer := list(islice(lines, size)):
+                yield buffer
 
     return buffered_read

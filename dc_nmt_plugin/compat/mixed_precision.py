@@ -31,11 +31,10 @@ _for_the_program = ExitStack()  # never left
 def unscale_once(start: Function, _: Function) -> tuple[Function, ...]:
     def init(self: Any, cfg: Any, params: Any, fp32_optimizer: Any, **kwargs: Any) -> None:
         start(self, cfg, params, fp32_optimizer, **kwargs)
-        window = cfg.common.amp_scale_window
-        options = {} if window is None else {"growth_interval": window}
-        self._grad_scaler = torch.amp.GradScaler(
-            "cuda", init_scale=cfg.common.amp_init_scale, **options
-        )
+        options = {"init_scale": cfg.common.amp_init_scale}
+        if cfg.common.amp_scale_window is not None:
+            options["growth_interval"] = cfg.common.amp_scale_window
+        self._grad_scaler = torch.amp.GradScaler("cuda", **options)
 
     def step(self: Any) -> None:
         self.scaler.step(self.optimizer)

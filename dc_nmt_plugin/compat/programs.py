@@ -12,8 +12,8 @@ from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import ARCH_MODEL_REGISTRY
 
 from ..checkpoints.loading import architecture_of
-from ..errors import ConfigError, did_you_mean, install_excepthook
-from ..flags import flag_name, setting_name
+from ..errors import ConfigError, UserError, did_you_mean
+from ..flags import flag_name, flag_values, setting_name
 from ..names import JOINT_LOSSES
 from .change import Function, change, replace
 
@@ -28,7 +28,15 @@ HIGHER = ("bleu", "accuracy")  # beginnings of those of which more is better
     test="tests/system/test_failures.py",
 )
 def end_with_a_sentence() -> None:
-    install_excepthook()
+    previous = sys.excepthook
+
+    def hook(kind: Any, error: BaseException, traceback: Any) -> None:
+        if isinstance(error, UserError):
+            print(f"error: {error}", file=sys.stderr)
+        else:
+            previous(kind, error, traceback)
+
+    sys.excepthook = hook
 
 
 @replace(
@@ -44,14 +52,13 @@ def refuse_idle_flags(stock: Function) -> Function:
         if (getattr(args, "num_shards", 1) or 1) > 1:
             raise ConfigError("--num-shards: fairseq ignores it; divide the text into files.")
         model = ARCH_MODEL_REGISTRY.get(getattr(args, "arch", None))
-        if not hasattr(model, "idle_settings"):
-            return parsed
-        words = sys.argv[1:] if input_args is None else input_args
-        chosen = {setting_name(word.partition("=")[0]) for word in words if word[:2] == "--"}
-        idle = model.idle_settings(vars(args))
-        problems = [f"{flag_name(name)}: {idle[name]}" for name in idle if name in chosen]
-        if problems:
-            raise ConfigError(problems)
+        if hasattr(model, "idle_settings"):
+            words = flag_values(sys.argv[1:] if input_args is None else input_args)
+            chosen = set(map(setting_name, words))
+            idle = model.idle_settings(vars(args))
+            problems = [f"{flag_name(name)}: {idle[name]}" for name in idle if name in chosen]
+            if problems:
+                raise ConfigError(problems)
         return parsed
 
     return parse_args_and_arch

@@ -101,10 +101,8 @@ def save_every_interval(save: Function) -> Function:
 def save_the_best(validate: Function, save: Function) -> tuple[Function, ...]:
     last_saved = -1  # update
 
-    def validate_and_save(
-        cfg: Any, trainer: Any, task: Any, epochs: Any, subsets: list[str], end_of_epoch: bool
-    ) -> Any:
-        losses, stops = validate(cfg, trainer, task, epochs, subsets, end_of_epoch)
+    def validate_and_save(cfg: Any, trainer: Any, task: Any, epochs: Any, *args: Any) -> Any:
+        losses, stops = validate(cfg, trainer, task, epochs, *args)
         value = losses[0]
         if value is not None and last_saved != trainer.get_num_updates():
             best = getattr(checkpoint_utils.save_checkpoint, "best", value)
