@@ -40,10 +40,10 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     for path in paths:
         state = load_checkpoint(str(path))
         check_finite(str(path), state["model"])
-        layout: dict[str, Any] = {name: each.shape for name, each in state["model"].items()}
-        layout["--arch"] = architecture_of(saved_settings(state, "model"))
+        layout: dict[str, Any] = {"--arch": architecture_of(saved_settings(state, "model"))}
+        layout |= {name: each.shape for name, each in state["model"].items()}
         first = first or layout
-        for name in first.keys() | layout.keys():
+        for name in first | layout:  # in this order: the architecture says more than a shape
             if first.get(name) != layout.get(name):
                 raise UserError(f"{paths[0]} and {path} are different models: {name} differs")
         digests = saved_dictionaries(state)  # none in a checkpoint of stock fairseq

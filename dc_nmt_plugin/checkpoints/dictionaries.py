@@ -90,18 +90,17 @@ def check_further_folders(task: Any) -> None:
                 )
 
 
-def _config_of(task: Any) -> Any:
-    return getattr(task, "cfg", None) or getattr(task, "args", None)
+def _setting_of(task: Any, name: str) -> Any:
+    return setting(getattr(task, "cfg", None) or getattr(task, "args", None), name)
 
 
 def _folders_of(task: Any) -> list[str]:
-    return str(setting(_config_of(task), "data") or "").split(os.pathsep)
+    return str(_setting_of(task, "data") or "").split(os.pathsep)
 
 
 def _languages_in(task: Any) -> list[str | None]:
     """Returns source and target language of fairseq's translation task; None if unknown."""
-    config = _config_of(task)
-    return [setting(config, "source_lang"), setting(config, "target_lang")]
+    return [_setting_of(task, "source_lang"), _setting_of(task, "target_lang")]
 
 
 def _digests(task: Any) -> dict[str, str]:

@@ -107,7 +107,7 @@ def test_different_models_are_refused_by_name(tmp_path):
     first = save(tmp_path / "a.pt", {"w": torch.zeros(2), "v": torch.zeros(1)})
     others = {
         "--arch differs": save(
-            tmp_path / "b.pt", {"w": torch.zeros(2), "v": torch.zeros(1)}, arch="transformer_x"
+            tmp_path / "b.pt", {f"x{n}": torch.zeros(1) for n in range(99)}, arch="transformer_x"
         ),
         "u differs": save(
             tmp_path / "c.pt", {"w": torch.zeros(2), "v": torch.zeros(1), "u": torch.zeros(1)}
