@@ -340,8 +340,8 @@ def _row(
 
 def _mean_score(runs: Sequence[Run], metric: str) -> float | None:
     """Returns the mean of the scores in the records; None where a run has no such score."""
-    scores = [run.decoding.score(metric) for run in runs]
-    return None if None in scores else _mean([score.value for score in scores if score])
+    scores = list(filter(None, (run.decoding.score(metric) for run in runs)))
+    return _mean([score.value for score in scores]) if len(scores) == len(runs) else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -16,7 +16,7 @@ import numpy as np
 import regex
 
 from ..errors import UserError, counted
-from .languages import SAMPLED, is_spaceless
+from .languages import is_spaceless
 from .lines import character, stream_lines
 
 RARE = 100  # a text has a problem with a threshold in more than one line in so many
@@ -150,7 +150,7 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
             f"{name}: its lines end in {returns:,} carriage returns without line feeds; "
             rf"tr '\r' '\n' < {name} > NEW makes line feeds of them"
         )
-    sign = None if is_spaceless(None, head[:SAMPLED]) else tokenized_sign(head)
+    sign = None if is_spaceless(None, head) else tokenized_sign(head)
     if sign:
         counts["tokenized"] = sign
     findings = [Finding(k, str(name), *counts[k], len(texts)) for k in KINDS if k in counts]
@@ -305,7 +305,7 @@ UnicodeForm = Literal["NFC", "NFD"]
 def is_decomposed(line: str) -> bool:
     """Returns whether a line has several characters for a letter that also is one character."""
     # NFC also replaces a few characters by several, which makes a line no shorter
-    return not is_normalized("NFC", line) and len(normalize("NFC", line)) < len(line)
+    return len(normalize("NFC", line)) < len(line)
 
 
 def is_composed(line: str) -> bool:

@@ -36,8 +36,8 @@ def drawn(name, results, **options):
 
 
 def line(axes, label):
-    (found,) = [line for line in axes.lines if line.get_label() == label]
-    return list(map(float, found.get_ydata()))
+    (drawn,) = [line for line in axes.lines if line.get_label() == label]
+    return list(map(float, drawn.get_ydata()))
 
 
 def heights(axes):

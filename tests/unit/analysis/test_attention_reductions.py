@@ -84,12 +84,12 @@ def test_relative_positions(has_begin):
     weights = attention(len(LENGTHS), size, size, allowed=allowed)
     weights[0, 4, 1:] = torch.tensor([0.25, 0.25, 0.25, 0.25, 0])  # ties: the first
     weights[0, 4, 0] = 0
-    found = position_counts(weights, torch.tensor(LENGTHS))
+    counts = position_counts(weights, torch.tensor(LENGTHS))
     sentences = [own[:n, :n].tolist() for own, n in zip(weights, LENGTHS, strict=True)]
     _, expected, _ = positions_reference.relative_positions(sentences, has_begin)
     longest = max(LENGTHS)
-    assert found[:longest].tolist() == pytest.approx(expected, abs=1e-12)
-    assert not found[longest:].any()
+    assert counts[:longest].tolist() == pytest.approx(expected, abs=1e-12)
+    assert not counts[longest:].any()
 
 
 def test_zero_weights_count_what_routing_weighs():

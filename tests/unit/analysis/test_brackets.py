@@ -60,9 +60,9 @@ def test_pieces_become_words():
         dtype=torch.float64,
     )
     # pieces 0 and 1 are one word, piece 2 another; the last row predicts the end of the sentence
-    found = word_attention(weights, [(0, 2), (2, 3)])
-    assert found.tolist() == [[1, 0, 0], [0.2, 0.8, 0]]
-    assert focus(found) == [None, 0]
+    words = word_attention(weights, [(0, 2), (2, 3)])
+    assert words.tolist() == [[1, 0, 0], [0.2, 0.8, 0]]
+    assert focus(words) == [None, 0]
 
 
 def test_parseval():
@@ -72,17 +72,17 @@ def test_parseval():
         size = choice.randint(2, 8)
         spans = [(a, b) for a in range(size) for b in range(a + 2, size + 1)]
         pairs.append(tuple(set(choice.sample(spans, choice.randint(1, len(spans)))) for _ in "ab"))
-    found = parseval(pairs)
+    scores = parseval(pairs)
     precision, recall = reference.precision_recall(pairs)
-    assert found["precision"] == pytest.approx(precision, abs=1e-12)
-    assert found["recall"] == pytest.approx(recall, abs=1e-12)
-    assert found["f1"] == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-12)
+    assert scores["precision"] == pytest.approx(precision, abs=1e-12)
+    assert scores["recall"] == pytest.approx(recall, abs=1e-12)
+    assert scores["f1"] == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-12)
 
 
 def test_given_trees():
     words = ["the", "dog", "barks"]
-    found = tree_spans("(ROOT (S (NP (DT the) (NN dog)) (VP (VBZ barks))))", words, "file", 1)
-    assert found == {(0, 3), (0, 2)}
+    spans = tree_spans("(ROOT (S (NP (DT the) (NN dog)) (VP (VBZ barks))))", words, "file", 1)
+    assert spans == {(0, 3), (0, 2)}
     with pytest.raises(UserError, match="file, line 4: 2 words for the 3 of the sentence"):
         tree_spans("(S (X the) (Y dog))", words, "file", 4)
     with pytest.raises(UserError, match="file, line 2: is no bracketed tree"):

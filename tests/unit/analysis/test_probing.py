@@ -48,11 +48,11 @@ def test_sentevals_files(tmp_path):
 def data(classes=3, per_split=90, noise=0.3):
     generator = torch.Generator().manual_seed(1)
     centres = 2 * torch.randn(classes, 6, generator=generator)
-    found = {}
+    splits = {}
     for split in ("tr", "va", "te"):
         y = torch.arange(per_split) % classes
-        found[split] = (centres[y] + noise * torch.randn(per_split, 6, generator=generator), y)
-    return found
+        splits[split] = (centres[y] + noise * torch.randn(per_split, 6, generator=generator), y)
+    return splits
 
 
 def test_the_printed_settings():
@@ -63,14 +63,14 @@ def test_the_printed_settings():
 
 def test_the_grid_is_chosen_on_validation_and_is_repeatable():
     setting = Setting(lr=1e-3, batch=30, epochs=8, hidden=(1, 30), dropout=(0.0, 0.9))
-    found = probe(data(), 3, setting)
-    assert found == probe(data(), 3, setting)
+    chosen = probe(data(), 3, setting)
+    assert chosen == probe(data(), 3, setting)
     alone = [
         probe(data(), 3, Setting(lr=1e-3, batch=30, epochs=8, hidden=(h,), dropout=(d,)))
         for h in (1, 30)
         for d in (0.0, 0.9)
     ]
-    assert found.valid == max(one.valid for one in alone) and found in alone
+    assert chosen.valid == max(one.valid for one in alone) and chosen in alone
     x, y = data()["te"]
     setting = Setting(lr=1e-2, batch=30, epochs=30, hidden=(30,), dropout=(0.0,))
     swapped = probe({**data(), "te": (x, (y + 1) % 3)}, 3, setting)

@@ -33,7 +33,7 @@ def test_the_kind_of_pieces_is_seen_in_the_dictionary():
         for symbol in symbols:
             dictionary.add_symbol(symbol)
         kinds[kind] = piece_kind(dictionary)
-    assert all(kind == found for kind, found in kinds.items())
+    assert all(kind == detected for kind, detected in kinds.items())
 
 
 def test_english_and_german():
