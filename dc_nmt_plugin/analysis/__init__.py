@@ -1,6 +1,6 @@
 """Analyses of trained models, as the papers make them.
 
-``options.py`` has their options. Each analysis is a module with these functions:
+``options.py`` has their options, ``figure.py`` draws. Each analysis is a module with:
 
 - ``measure(subject, args)`` returns what it finds in one model, ready for JSON
   (``curves`` reads the folder of a run instead of a model);

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
-from ..figure import HEAT, Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import pool
+from .figure import HEAT, Chart, draw_charts
 from .forced import ATTENTIONS, ForcedBatch, Site, attentions, force
 from .options import ATTENTION_KINDS
 from .report import Results, Table

@@ -10,9 +10,9 @@ from typing import Any
 
 from ..errors import UsageError, UserError
 from ..evaluation.logs import parse_statistics
-from ..figure import Chart, draw_charts
 from ..runs.record import CURVE
 from ..text.lines import stream_lines
+from .figure import Chart, draw_charts
 from .options import CURVES
 from .report import Results, Table
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
-from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import kl
+from .figure import Chart, draw_charts
 from .forced import ForcedBatch, attentions, described, reduced_batch, samples
 from .report import Results, Table, by_layer, layer_table
 from .subject import Subject

@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from ..errors import UserError
-from ..figure import Chart, draw_charts
 from ..modules.diagnostics import MEAN_GATES
+from .figure import Chart, draw_charts
 from .forced import diagnostic_totals
 from .report import Results, Table, by_layer, layer_table
 from .subject import Subject

@@ -11,8 +11,8 @@ from typing import Any
 from ..errors import UsageError, UserError
 from ..evaluation.significance import Comparison, paired_bootstrap
 from ..evaluation.table_text import difference_cells
-from ..figure import Chart, draw_charts
 from ..table import number_cell
+from .figure import Chart, draw_charts
 from .report import Results, Table
 from .subject import Subject
 from .text_score import TextScore

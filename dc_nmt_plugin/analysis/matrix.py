@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError, UserError
-from ..figure import HEAT
+from .figure import HEAT
 from .forced import ATTENTIONS, Site, attentions, described, recorded_batch, with_target
 from .report import Results, Table
 from .subject import Subject

@@ -10,10 +10,10 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import UserError, counted
-from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import LAMBDAS, pool, self_attentions
 from ..text.lines import read_lines
+from .figure import Chart, draw_charts
 from .forced import ForcedBatch, force
 from .gates import SYMBOLS, contexts
 from .report import Results, Table

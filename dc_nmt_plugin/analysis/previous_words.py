@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError, UserError
-from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import attending, previous_word_weights
 from ..modules.residual_context import ResidualContext
+from .figure import Chart, draw_charts
 from .forced import ForcedBatch, force
 from .report import Results, Table
 from .subject import Subject

@@ -10,9 +10,9 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import UsageError, UserError
-from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import head_weight_entropy, pool, self_attentions, token_total
+from .figure import Chart, draw_charts
 from .forced import ForcedBatch, force
 from .report import Results, Table
 from .subject import Subject

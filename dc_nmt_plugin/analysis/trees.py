@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError, counted
-from ..figure import Chart, draw_charts
 from ..modules.core.recording import Records
 from ..modules.diagnostics import previous_word_weights
 from ..text.lines import read_lines
 from .brackets import Span, constituents, focus, parseval, right_branching, split, word_attention
+from .figure import Chart, draw_charts
 from .forced import ForcedBatch, force
 from .previous_words import require_attention
 from .report import Results, Table

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..analysis import ANALYSES
+from ..analysis.figure import new_figure
 from ..analysis.options import add_options
 from ..errors import UsageError, check_choices, counted
-from ..figure import new_figure
 from ..table import format_table
 from ..text.tokenizers import TOKENIZERS
 from .parser import Parser, add_json, add_plot, number, print_json, write_plot

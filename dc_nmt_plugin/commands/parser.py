@@ -12,8 +12,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from ..analysis.figure import FORMATS, save
 from ..errors import UsageError, did_you_mean
-from ..figure import FORMATS, save
 from ..recipes.script import Script
 from ..steps import Pipeline
 from ..table import LATEX, MARKDOWN, TEXT, Form

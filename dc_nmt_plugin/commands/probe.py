@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..analysis.figure import new_figure
 from ..analysis.probing.tasks import TASKS, read_tasks
 from ..errors import check_choices
-from ..figure import new_figure
 from ..flags import listed
 from ..table import format_table
 from .analyze import add_runs

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from source_code import ROOT
 
+from dc_nmt_plugin.analysis.figure import COLOURS, new_figure, write_figure
 from dc_nmt_plugin.evaluation.run_table import RunRow, RunTable
-from dc_nmt_plugin.figure import COLOURS, new_figure, write_figure
 from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.table import markdown_table
 

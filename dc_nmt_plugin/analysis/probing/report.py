@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ...figure import Chart, draw_charts
+from ..figure import Chart, draw_charts
 from ..report import Results, Table
 from .classifier import Setting, probe
 from .encoding import ENCODERS, SentenceEncoder

@@ -9,6 +9,7 @@ from importlib import import_module
 import pytest
 from sacrebleu.metrics import BLEU
 
+from dc_nmt_plugin.analysis.figure import new_figure, save
 from dc_nmt_plugin.analysis.lengths import group_bleu
 from dc_nmt_plugin.analysis.options import add_options
 from dc_nmt_plugin.commands.parser import figure as figure_name
@@ -16,7 +17,6 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.chance import Difference
 from dc_nmt_plugin.evaluation.metrics import METRICS
 from dc_nmt_plugin.evaluation.significance import paired_bootstrap
-from dc_nmt_plugin.figure import new_figure, save
 
 
 def drawn(name, results, **options):
