@@ -13,7 +13,7 @@ from ..steps import Pipeline
 from .parser import Parser, add_common, add_run, pipeline_of, values_of
 
 if TYPE_CHECKING:
-    from ..recipes.experiment import Experiment
+    from ..recipes.training import PlannedRun
 
 
 def parser() -> Parser:
@@ -75,7 +75,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def evaluate(pipeline: Pipeline, run: Experiment) -> None:
+def evaluate(pipeline: Pipeline, run: PlannedRun) -> None:
     """Translates and scores with a trained run, and prints its scores."""
     from ..recipes.scoring import evaluation
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from ..errors import UserError
 from ..files import read_yaml
 from ..flags import as_flags
-from ..recipes.experiment import Experiment
 from ..recipes.plan import RunOptions, plan_run
 from ..recipes.recipe import load
 from ..recipes.settings import RunSettings, settings_of
+from ..recipes.training import PlannedRun
 from .document import Entry
 
 MODELS = Path(__file__).with_name("models.yaml")
@@ -75,7 +75,7 @@ class Decoding:
         text = "".join(short.get(word, word) for word in self.flags)
         return "".join(character for character in text if character.isalnum())
 
-    def run(self, seed: int) -> Experiment:
+    def run(self, seed: int) -> PlannedRun:
         """Returns the run's folders."""
         training = self.training
         return plan_run(

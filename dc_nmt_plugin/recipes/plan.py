@@ -10,16 +10,16 @@ from .. import machine
 from ..errors import UsageError
 from ..flags import flag_value, replaced
 from ..steps import ShellWord
-from .experiment import (
+from .recipe import Recipe, load
+from .settings import RunSettings, for_sample, settings_of, with_updates
+from .training import (
     Batch,
-    Experiment,
+    PlannedRun,
     TrainingStep,
     longest_sentence,
     share_out,
     training_step,
 )
-from .recipe import Recipe, load
-from .settings import RunSettings, for_sample, settings_of, with_updates
 
 PRECISIONS = {"--amp", "--bf16", "--fp16", "--memory-efficient-bf16", "--memory-efficient-fp16"}
 
@@ -74,7 +74,7 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     """
     recipe = load(options.task)
     settings = _settings(recipe, options)
-    run = _experiment(recipe, options, settings)
+    run = _planned_run(recipe, options, settings)
     # fairseq takes the last value of a flag: these win over the recipe's
     last_flags = (*settings.size_flags, *train.flags)
     precisions = PRECISIONS.intersection(last_flags)
@@ -134,14 +134,14 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     return TrainPlan(recipe, settings, training, tuple(notes), variables)
 
 
-def plan_run(options: RunOptions) -> Experiment:
+def plan_run(options: RunOptions) -> PlannedRun:
     """Returns the run that its training and its evaluation share.
 
     Raises:
         UserError: an unknown task or architecture
     """
     recipe = load(options.task)
-    return _experiment(recipe, options, _settings(recipe, options))
+    return _planned_run(recipe, options, _settings(recipe, options))
 
 
 def _settings(recipe: Recipe, options: RunOptions) -> RunSettings:
@@ -153,7 +153,7 @@ def _settings(recipe: Recipe, options: RunOptions) -> RunSettings:
     return settings
 
 
-def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> Experiment:
+def _planned_run(recipe: Recipe, options: RunOptions, settings: RunSettings) -> PlannedRun:
     if not re.fullmatch(r"[\w.]*", options.decoding) or options.decoding in recipe.splits:
         raise UsageError(
             f"--as: {options.decoding!r} becomes a part of folders' names: use letters, digits, "
@@ -166,7 +166,7 @@ def _experiment(recipe: Recipe, options: RunOptions, settings: RunSettings) -> E
         mean = f"average-{options.average}"
     data = recipe.data_folder(options.out, options.sample)
     suffix = recipe.task.bpe[settings.bpe].suffix
-    return Experiment(
+    return PlannedRun(
         arch=settings.arch,
         task=settings.task,
         criterion=settings.criterion,

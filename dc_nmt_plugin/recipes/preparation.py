@@ -14,11 +14,11 @@ from ..steps import Command, ShellWord, Step, stamp_of
 from ..text.lines import check_same_count, remove_bpe, stream_lines
 from ..text.preparation import fits
 from .corpora import Corpora
-from .experiment import LENGTHS
 from .recipe import SPLITS, Recipe, Segmentation, load
 from .settings import settings_of
 from .sources import DOWNLOADS, Say, Sources
 from .splits import make_text
+from .training import LENGTHS
 
 SAMPLE_OPERATIONS = 2000  # of BPE at most
 WORKERS = ShellWord(usable_cpus(), '"$(nproc)"')  # processes of BPE and binarisation

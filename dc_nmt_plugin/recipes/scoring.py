@@ -13,10 +13,10 @@ from ..machine import used_device
 from ..runs.finding import is_its_text, path_from
 from ..runs.record import Decoding, Record, read_record, update_record, with_decoding
 from ..steps import Command, Step, read_stamp, stamp_of
-from .experiment import PLUGIN, Experiment
+from .training import PLUGIN, PlannedRun
 
 
-def evaluation(run: Experiment) -> Iterator[Step]:
+def evaluation(run: PlannedRun) -> Iterator[Step]:
     """Yields the steps that average, translate and score."""
     translated = run.folder / f"generate{run.suffix}"
 
@@ -43,7 +43,7 @@ def evaluation(run: Experiment) -> Iterator[Step]:
     yield ScoringStep(name, run.folder, score_stamp, lambda _: _score(run), run=run)
 
 
-def _trained_stamp(run: Experiment) -> str:
+def _trained_stamp(run: PlannedRun) -> str:
     """Returns the stamp of the training; before its end, that of the existing checkpoints."""
     stamp = read_stamp(run.folder / "settings.stamp")
     if stamp is None:
@@ -60,7 +60,7 @@ def _trained_stamp(run: Experiment) -> str:
     return f"{stamp}-{stamp_of(sorted(run.checkpoints.glob('*')))}"
 
 
-def _average(run: Experiment, to: Path) -> list[Command]:
+def _average(run: PlannedRun, to: Path) -> list[Command]:
     which = [str(run.checkpoints), "--last", str(run.average), "--kind", "update"]
     if run.average == 0:
         which = [str(run.checkpoints / "checkpoint_best.pt")]
@@ -83,7 +83,7 @@ def _average(run: Experiment, to: Path) -> list[Command]:
     return [Command(["dc-nmt", "average", *which, "--out", str(to / "checkpoint.pt")])]
 
 
-def _translate(run: Experiment, to: Path) -> list[Command]:
+def _translate(run: PlannedRun, to: Path) -> list[Command]:
     words = ["fairseq-generate", str(run.binarised), "--user-dir", PLUGIN]
     words += ["--task", run.task, "--source-lang", run.source, "--target-lang", run.target]
     words += ["--path", str(run.checkpoint)]
@@ -92,7 +92,7 @@ def _translate(run: Experiment, to: Path) -> list[Command]:
     return [Command(words, log=run.folder / f"generate{run.suffix}.log")]
 
 
-def _score(run: Experiment) -> list[Command]:
+def _score(run: PlannedRun) -> list[Command]:
     translated = f"{run.folder}/generate{run.suffix}"
     words = ["dc-nmt", "score", f"{translated}/generate-{run.subset}.txt"]
     words += ["--generate-log", f"{translated}.log"]
@@ -111,7 +111,7 @@ def _score(run: Experiment) -> list[Command]:
 class TranslationStep(Step):
     """Translation step: also enters the translation into the record of the run."""
 
-    run: Experiment = field(kw_only=True)
+    run: PlannedRun = field(kw_only=True)
 
     def is_done(self) -> bool:
         return super().is_done() and bool(read_record(self.run.folder).decoding(self.run.key))
@@ -146,7 +146,7 @@ class TranslationStep(Step):
 class ScoringStep(Step):
     """Scoring step: fills the record of the run in place."""
 
-    run: Experiment = field(kw_only=True)
+    run: PlannedRun = field(kw_only=True)
 
     def is_done(self) -> bool:
         decoding = read_record(self.run.folder).decoding(self.run.key)

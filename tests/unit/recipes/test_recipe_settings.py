@@ -21,12 +21,12 @@ from dc_nmt_plugin.models.presets import FAMILIES
 from dc_nmt_plugin.papers.document import SCORES
 from dc_nmt_plugin.papers.reader import read_documents
 from dc_nmt_plugin.recipes import plan, preparation
-from dc_nmt_plugin.recipes.experiment import share_out
 from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_run, plan_training
 from dc_nmt_plugin.recipes.preparation import TextOptions, plan_text
 from dc_nmt_plugin.recipes.recipe import TASKS, Recipe, load, tasks
 from dc_nmt_plugin.recipes.scoring import evaluation
 from dc_nmt_plugin.recipes.settings import settings_of, variants_of
+from dc_nmt_plugin.recipes.training import share_out
 
 FOLDERS = sorted(path.stem for path in TASKS.glob("*.yaml"))
 UNSIZED = [

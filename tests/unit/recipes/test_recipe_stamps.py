@@ -11,10 +11,10 @@ from records import write_run
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import sha256
-from dc_nmt_plugin.recipes.experiment import Experiment, share_out, training_step
 from dc_nmt_plugin.recipes.preparation import Preparation
 from dc_nmt_plugin.recipes.recipe import SPLITS, Segmentation
 from dc_nmt_plugin.recipes.scoring import evaluation
+from dc_nmt_plugin.recipes.training import PlannedRun, share_out, training_step
 from dc_nmt_plugin.steps import stamp_of
 from dc_nmt_plugin.text import TextSettings
 
@@ -45,7 +45,7 @@ def test_prepared_text(tmp_path):
 
 def run_in(folder, average):
     data = folder / "raw", folder / "bpe", folder / "bin"
-    return Experiment("arch", "task", "criterion", "en", "de", *data, folder, average, (), ())
+    return PlannedRun("arch", "task", "criterion", "en", "de", *data, folder, average, (), ())
 
 
 def test_a_finished_training_is_not_replaced_when_its_checkpoints_are_gone(tmp_path):

@@ -16,11 +16,11 @@ from sacremoses import MosesTruecaser
 from dc_nmt_plugin.commands import recipe
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.recipes.corpora import Corpora
-from dc_nmt_plugin.recipes.experiment import longest_sentence
 from dc_nmt_plugin.recipes.preparation import clean_pieces
 from dc_nmt_plugin.recipes.recipe import TASKS, Recipe
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.splits import make_text
+from dc_nmt_plugin.recipes.training import longest_sentence
 from dc_nmt_plugin.text import TextSettings
 from dc_nmt_plugin.text.preparation import fits, learn_truecaser, tokenise
 

@@ -23,8 +23,8 @@ LENGTHS = "lengths.json"  # beside the text after BPE: SPLIT.LANG → tokens of 
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """One model in its own folder, and one way to translate with it."""
+class PlannedRun:
+    """A training run in its own folder, and one way to translate with its model."""
 
     arch: str  # fairseq's
     task: str
@@ -131,7 +131,7 @@ class TrainingStep(Step):
     At the start the run's stamp is written to ``settings.stamp``, at the end to ``training.stamp``.
     """
 
-    run: Experiment = field(kw_only=True)  # the trained run
+    run: PlannedRun = field(kw_only=True)  # the trained run
     updates: int = field(kw_only=True)  # number of training updates
     batch: Batch = field(kw_only=True)  # on this machine
 
@@ -199,7 +199,7 @@ class TrainingStep(Step):
 
 
 def training_step(
-    run: Experiment,
+    run: PlannedRun,
     updates: int,
     save_every: int,  # updates between two checkpoints
     identity: Sequence[str],  # flags that identify the run on any machine
