@@ -69,12 +69,13 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     return state
 
 
-def find_checkpoints(
-    folder: Path, *, last: int | None = None, kind: str | None = None
-) -> list[Path]:
+def find_checkpoints(folder: Path, *, last: int | None, kind: str | None) -> list[Path]:
     """Returns the last checkpoints of a save folder, of epochs or updates.
 
     `kind` may be None for a folder with one kind.
+
+    Raises:
+        UserError: no folder, no `last`, two kinds, or fewer checkpoints than `last`
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder of checkpoints")

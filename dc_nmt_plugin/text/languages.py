@@ -21,7 +21,6 @@ SPACELESS = {
     "zh", "yue", "wuu", "nan", "hak", "gan", "hsn", "cdo", "cjy", "lzh", "ja", "ii", "th", "lo",
     "km", "my", "mnw", "shn", "ksw", "bo", "dz", "nod", "khb", "tdd",
 }  # fmt: skip
-SAMPLED = 1000  # lines that decide the script of a text
 
 
 def language(text: str) -> str:
@@ -57,8 +56,8 @@ def is_spaceless(code: str | None, lines: Iterable[str] = ()) -> bool:
     """Returns whether a language, or the beginning of a text in it, has no spaces between words."""
     if code in SPACELESS:
         return True
-    # of each line its beginning: one very long line must not decide
-    text = "\n".join(line[:1000] for line in islice(lines, SAMPLED))
+    # of the first lines their beginnings: one very long line must not decide
+    text = "\n".join(line[:1000] for line in islice(lines, 1000))
     return 2 * len(_SPACELESS.findall(text)) > len(_LETTER.findall(text))
 
 

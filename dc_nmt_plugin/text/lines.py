@@ -14,7 +14,6 @@ from typing import Any
 
 from ..errors import UserError, counted
 
-INDEX_COUNT = 18  # bytes before the number of sentences in an index of fairseq-preprocess
 # UTF-8 text never begins like these
 GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
@@ -142,6 +141,6 @@ def _count(path: str | os.PathLike[str]) -> int:
     """Counts lines of text, or sentences of fairseq-preprocess, given its index."""
     with opened(path) as stream:
         if Path(path).suffix == ".idx":
-            stream.seek(INDEX_COUNT)
+            stream.seek(18)  # behind fairseq's magic number, version and type of tokens
             return int.from_bytes(stream.read(8), "little")
         return sum(1 for _ in stream)

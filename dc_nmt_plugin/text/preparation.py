@@ -46,12 +46,13 @@ def _obey() -> None:
 
 
 def _tokenise_chunk(language: str, settings: TextSettings, lines: list[str]) -> list[str]:
-    tokenise_line = _line_tokenizer(language, settings)
-    return [tokenise_line(line) for line in lines]
+    for step in _steps(language, settings):
+        lines = list(map(step, lines))
+    return lines
 
 
 @cache  # once in each process
-def _line_tokenizer(language: str, settings: TextSettings) -> Callable[[str], str]:
+def _steps(language: str, settings: TextSettings) -> list[Callable[[str], str]]:
     steps: list[Callable[[str], str]] = []
     if settings.punctuation:
         from sacremoses import MosesPunctNormalizer
@@ -66,13 +67,7 @@ def _line_tokenizer(language: str, settings: TextSettings) -> Callable[[str], st
         steps.append(lambda line: escape_symbols(" ".join(line.split())))
     if settings.casing == "lower":
         steps.append(str.lower)
-
-    def run(line: str) -> str:
-        for step in steps:
-            line = step(line)
-        return line
-
-    return run
+    return steps
 
 
 def fits(source: str, target: str, max_tokens: int, ratio: float) -> bool:

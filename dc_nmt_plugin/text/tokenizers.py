@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import regex
 
@@ -70,6 +71,4 @@ def moses_tokenizer(name: str, lang: str) -> Callable[[str], str]:
     from sacremoses import MosesTokenizer
 
     moses = MosesTokenizer(lang=lang)
-    return lambda line: moses.tokenize(
-        line, aggressive_dash_splits=name == "moses-a", return_str=True
-    )
+    return partial(moses.tokenize, aggressive_dash_splits=name == "moses-a", return_str=True)
