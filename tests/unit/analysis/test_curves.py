@@ -23,10 +23,10 @@ def test_a_joint_loss_is_not_drawn_beside_a_plain_one(tmp_path, capsys):
         (tmp_path / name / "train.log").write_text("".join(lines))
     runs = [str(tmp_path / name) for name in logged]
     assert cli.main(["analyze", "curves", *runs, "--json"]) == 0
-    runs = [each["curves"] for each in json.loads(capsys.readouterr().out)["runs"].values()]
+    both = [each["curves"] for each in json.loads(capsys.readouterr().out)["runs"].values()]
     for split in ("train", "valid"):
-        assert [curves[f"{split}:loss"] for curves in runs] == [[[5, 8.0]], [[5, 8.2]]]
-    plain, joint = runs
+        assert [curves[f"{split}:loss"] for curves in both] == [[[5, 8.0]], [[5, 8.2]]]
+    plain, joint = both
     assert not any("joint" in number for number in plain)
     assert joint["valid:joint_loss"] == joint["valid:best_joint_loss"] == [[5, 16.5]]
     assert cli.main(["analyze", "curves", *runs, "--numbers", "bleu", "--plot", "figure"]) == 2
