@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..runs.finding import Run
-from ..runs.record import read_record
+from ..runs.record import RECORD, read_record
 from .document import SCORES, Entry, Item
 from .published import differing_settings
 from .selection import NEEDED, baseline, entries_of, of_runs
@@ -117,13 +117,13 @@ def _measured(
 def _finished_run(entry: Entry, seed: int) -> Run | None:
     """Returns the run of an entry if it was trained to its end and then scored."""
     planned = decoding_of(entry).run(seed)
-    if not (planned.record.is_file() and planned.is_trained()):
+    if not ((planned.folder / RECORD).is_file() and planned.is_trained()):
         return None
     record = read_record(planned.folder)
     decoding = record.decoding(planned.key)
     if not (decoding and decoding.scores):
         return None
-    run = Run(planned.record, record, decoding)
+    run = Run(planned.folder / RECORD, record, decoding)
     updates, wanted = run.updates, record.settings.get("max-update")
     if updates and isinstance(wanted, int | float) and updates < _WHOLE * wanted:
         return None

@@ -120,8 +120,7 @@ class Corpora:
         pairs = read_pairs(part.format, paths)
         if part.apostrophe:
             pairs = ((one.replace("’", "'"), other.replace("’", "'")) for one, other in pairs)
-        if self.limit is not None:
-            pairs = islice(pairs, self.limit)
+        pairs = islice(pairs, self.limit)
         raw = [to / f"raw.{language}" for language in self.recipe.pair]
         count = write_parallel(raw, self._progress(part, pairs, "read"))
         for path in to.glob("unpacked.*"):

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..errors import UserError, counted
+from ..errors import UsageError, UserError, counted
 from ..flags import flag_values, typed_flags
 from ..machine import used_device
-from ..runs.finding import is_its_text, path_from
-from ..runs.record import Decoding, Record, read_record, update_record, with_decoding
+from ..runs.finding import is_its_text, path_from, text_file
+from ..runs.record import RECORD, Decoding, Record, read_record, update_record, with_decoding
 from ..steps import Command, Step, read_stamp, stamp_of
 from .training import PLUGIN, PlannedRun
 
@@ -50,7 +50,10 @@ def _trained_stamp(run: PlannedRun) -> str:
         raise UserError(
             f"{run.folder}/settings.stamp is missing: dc-nmt train did not make this folder"
         )
-    if not is_its_text(read_record(run.folder), run.binarised):
+    record = read_record(run.folder)
+    if record.architecture not in (None, run.arch):
+        raise UsageError(f"{run.folder} has a run of {record.architecture}, not of {run.arch}")
+    if not is_its_text(record, run.binarised):
         raise UserError(
             f"{run.folder} was trained when {run.binarised} had other text: train anew with "
             "another --name, or prepare that text again"
@@ -86,8 +89,7 @@ def _average(run: PlannedRun, to: Path) -> list[Command]:
 def _translate(run: PlannedRun, to: Path) -> list[Command]:
     words = ["fairseq-generate", str(run.binarised), "--user-dir", PLUGIN]
     words += ["--task", run.task, "--source-lang", run.source, "--target-lang", run.target]
-    words += ["--path", str(run.checkpoint)]
-    words += ["--gen-subset", run.subset]
+    words += ["--path", str(run.checkpoint), "--gen-subset", run.subset]
     words += ["--results-path", str(to), *run.decode]
     return [Command(words, log=run.folder / f"generate{run.suffix}.log")]
 
@@ -104,7 +106,7 @@ def _score(run: PlannedRun) -> list[Command]:
         words += ["--as", run.decoding]
     if run.split != "test":
         words += ["--subset", run.split]
-    return [Command([*words, "--out", str(run.record)])]
+    return [Command([*words, "--out", str(run.folder / RECORD)])]
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,15 @@ class TranslationStep(Step):
     run: PlannedRun = field(kw_only=True)
 
     def is_done(self) -> bool:
-        return super().is_done() and bool(read_record(self.run.folder).decoding(self.run.key))
+        """Returns True if the record has this translation, and of the text that is here now."""
+        run = self.run
+        known = read_record(run.folder).decoding(run.key)
+        if known is None or not super().is_done():
+            return False
+        languages = (run.source, run.target)
+        texts = [text_file(run.folder, run.raw / f"{run.split}.{name}") for name in languages]
+        pairs = zip([known.source, *known.references], texts, strict=False)
+        return all(file is None or now.sha256 in (None, file.sha256) for file, now in pairs)
 
     def make(self) -> None:
         """Translates; the record gets the settings, and loses the scores of a translation before.
@@ -125,7 +135,7 @@ class TranslationStep(Step):
         from ..checkpoints.loading import updates_of
 
         run, device = self.run, None  # a translation without its entry may have been made elsewhere
-        if not super().is_done():
+        if read_record(run.folder).decoding(run.key) or not super().is_done():
             super().make()
             # fairseq-generate takes one GPU
             device = used_device({**typed_flags(run.decode), "distributed-world-size": 1})
@@ -139,7 +149,7 @@ class TranslationStep(Step):
             device=device,
         )
         record = read_record(run.folder)
-        update_record(run.record, lambda known: with_decoding(known or record, decoding))
+        update_record(run.folder / RECORD, lambda known: with_decoding(known or record, decoding))
 
 
 @dataclass(frozen=True)
@@ -168,4 +178,4 @@ class ScoringStep(Step):
             assert record and decoding, "the translation entered it"
             return with_decoding(record, replace(decoding, stamp=stamp))
 
-        update_record(self.run.record, stamped)
+        update_record(self.run.folder / RECORD, stamped)

@@ -53,10 +53,6 @@ class PlannedRun:
         return self.folder / self.mean / "checkpoint.pt"
 
     @property
-    def record(self) -> Path:
-        return self.folder / "run.json"
-
-    @property
     def key(self) -> str:
         """Returns the translated set and the decoding; "" for the recipe's of the test set."""
         subset = "" if self.split == "test" else self.split
@@ -159,6 +155,8 @@ class TrainingStep(Step):
         Raises:
             UserError: the folder has another training run, or the run stopped early
         """
+        from ..evaluation.logs import follow_training
+
         folder, stamp = self.run.folder, self.stamp()
         self.batch.check(longest_sentence(self.run.pieces, "train"))
         # without checkpoints nothing can be lost; a finished run may have no checkpoints left
@@ -172,30 +170,23 @@ class TrainingStep(Step):
         without_save_dir = Command(self.command[:-2])
         (folder / COMMAND).write_text(f"{without_save_dir}\n", "utf-8")
         write_stamp(folder / "settings.stamp", stamp)
-        if not begun:
-            (folder / LOG).unlink(missing_ok=True)
-        self._run_fairseq_train()
-        write_stamp(folder / "training.stamp", stamp)
-
-    def _run_fairseq_train(self) -> None:
-        from ..evaluation.logs import follow_training
-
-        log = self.run.folder / LOG
+        log = folder / LOG
         with (
-            open(log, "ab") as out,
+            open(log, "ab" if begun else "wb") as out,
             running(self.command, stdout=PIPE, stderr=STDOUT) as process,
         ):
             assert process.stdout is not None
             tail = follow_training(process.stdout, out, self.run.arch, self.updates)
             code = process.wait()
         if code:
-            check_space(self.run.folder, "".join(tail))
+            check_space(folder, "".join(tail))
             print("\nTraining stopped early. The last lines of its log:", file=sys.stderr)
             sys.stderr.writelines(tail)
             raise UserError(
                 f"training of {self.run.arch} stopped; its log is {log}; "
                 "the same command continues it"
             )
+        write_stamp(folder / "training.stamp", stamp)
 
 
 def training_step(

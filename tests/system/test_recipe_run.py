@@ -14,7 +14,6 @@ import forks
 import pytest
 import torch
 import yaml
-from commands import ROOT
 from interruption import updates
 
 from dc_nmt_plugin import cli, machine, steps
@@ -108,8 +107,7 @@ def test_a_packed_model_translates_elsewhere(here, translate, tmp_path, monkeypa
     monkeypatch.chdir(place.parent)
     capfdbinary.readouterr()
     assert translate(place, *(word for line in lines for word in ("--sentence", line))) == expected
-    state = load_checkpoint(str(place / "average/checkpoint.pt"))
-    tensors = state["model"].values()
+    tensors = load_checkpoint(str(place / "average/checkpoint.pt"))["model"].values()
     assert {each.dtype for each in tensors if each.is_floating_point()} == {torch.float16}
     assert str(here).encode() not in (place / "average/checkpoint.pt").read_bytes()
 
@@ -226,17 +224,14 @@ def outputs(capfdbinary):
     """A run's folder → what each command prints of it, without the folder's name."""
 
     def of(folder: Path) -> dict[str, str]:
+        Path("lines.en").write_text("The dog.\nBob's cats.\n")
         results = {}
         for name, words in {
             "results": ["results", folder, "--json"],
             "compare": ["compare", folder, f"{folder}:beam1"],
             "curves": ["analyze", "curves", folder],
-            "translate": ["translate", folder, ROOT / "README.md", "--json"],
+            "translate": ["translate", folder, "lines.en", "--json"],
         }.items():
-            if name == "translate":
-                source = Path("lines.en")
-                source.write_text("The dog.\nBob's cats.\n")
-                words[2] = source
             assert cli.main(list(map(str, words))) == 0, capfdbinary.readouterr().err
             results[name] = capfdbinary.readouterr().out.decode()
         rows = json.loads(results["results"])["rows"]
@@ -304,6 +299,13 @@ def test_a_training_that_was_killed_before_its_stamp(copy, capfd):
 
 
 def test_a_run_is_evaluated_on_the_text_that_it_was_trained_for(copy, capfd):
+    for code in ("en", "fr"):  # as if the test set had been prepared anew: one more space
+        text = copy.parent / f"data/raw/test.{code}"
+        text.write_text(text.read_text("utf-8").replace(".\n", " .\n", 1), "utf-8")
+        assert cli.main(["evaluate", "mine", ARCH]) == 0
+        assert "translate the test set\n" in capfd.readouterr().out
+    assert cli.main(["evaluate", "mine", "transformer_dc", "--name", copy.name]) == 2
+    assert f"has a run of {ARCH}_unshared, not of " in capfd.readouterr().err
     with open(next(copy.parent.glob("data/bin/train.*.idx")), "ab") as index:
         index.write(b"newer")
     assert cli.main(["evaluate", "mine", ARCH]) == 1

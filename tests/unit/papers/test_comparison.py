@@ -46,7 +46,7 @@ def finished(
         SCHEMA, name, name, Data("en", "vi"), run.folder.parent.name, run.arch, seed,
         flags if settings else {}, Training(tokens=tokens_of(flags)), decodings=(way,),
     )  # fmt: skip
-    write_record(run.record, record)
+    write_record(run.folder / "run.json", record)
     texts = {
         "settings.stamp": "1-2\n",
         "training.stamp": "1-2\n",
