@@ -142,6 +142,9 @@ class Task:
     settings: dict[str, SettingsEntry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name in (*self.files, *self.parts, *self.bpe, *self.splits.tests):
+            if not re.fullmatch(r"\w[\w.+-]*", name):  # with / it could be any other folder
+                raise ValueError(f"{name!r} names a file or folder: use letters, digits, _ . + -")
         for items in (self.files, self.parts, self.bpe):
             for name, item in items.items():
                 item.name = name
@@ -189,9 +192,6 @@ class Recipe:
         self.source, self.target = self.direction.split("-")
         self.name = _name_in(self.folder, pair, self.direction)
         self.splits = (*SPLITS, *self.task.splits.tests)
-        self._check_files()
-
-    def _check_files(self) -> None:
         for name, part in self.task.parts.items():
             for language in self.pair:
                 if part.member(language)[0] not in self.task.files:
