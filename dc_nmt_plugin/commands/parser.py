@@ -19,6 +19,8 @@ from ..steps import Pipeline
 from ..table import LATEX, MARKDOWN, TEXT, Form
 
 T = TypeVar("T")
+# flags of fairseq that commands set: another value would be lost, or give another run's results
+_OWN = ("--user-dir", "--save-dir", "--arch", "-a", "--path", "--gen-subset", "--results-path")
 
 
 class Parser(argparse.ArgumentParser):
@@ -66,6 +68,8 @@ class Parser(argparse.ArgumentParser):
         for name in filter(None, map(_option, flags)):
             if name in names:
                 self.error(f"{name}: is given twice; give it once")
+            if name in _OWN:
+                self.error(f"{name}: this command sets it by itself.")
             names.add(name)
         return self.parse_args(own), flags
 

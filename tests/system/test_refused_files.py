@@ -76,6 +76,8 @@ CASES = {
     "average folder --last 1 --out out.pt": ["folder", "0 epoch checkpoints"],
     # recipes
     "train multi30k_en_de transformer_dc --name ../../x": ["--name", "../../x"],
+    "train multi30k_en_de transformer_dc --save-dir x": ["--save-dir: this command sets it"],
+    "evaluate multi30k_en_de transformer_dc -- --path x.pt": ["--path: this command sets it"],
 }
 
 
