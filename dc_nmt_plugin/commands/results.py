@@ -80,14 +80,14 @@ def _stored_table(options: Parser, args: argparse.Namespace) -> RunTable | None:
     table = RunTable.read(stored)
     in_table = {Path(row.run).name for row in table.rows}
     for record in folder.glob(f"*/{RECORD}"):
-        name = record.parent.name
-        system = re.sub(r"-s\d+$", "", name)  # a row over seeds has the name of the system
-        if name not in in_table and system not in in_table:
+        name = record.parent.name  # a row over seeds has the name of the system
+        if in_table.isdisjoint((name, re.sub(r"-s\d+$", "", name))):
             return None
     for name in ("baseline", "subset", "metric", "over_seeds", "out"):
         if getattr(args, name) != options.get_default(name):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"{stored}: is a stored table; for {flag} name the folders of the runs")
+    print(f"{stored} is printed as it was stored; name the runs to compare them", file=sys.stderr)
     return table
 
 
