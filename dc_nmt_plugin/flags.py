@@ -1,4 +1,4 @@
-"""Flags in command lines of fairseq, and lists as their values."""
+"""Flags in command lines of fairseq, lists as their values, and settings of parsed flags."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ def flag_name(setting: str) -> str:
 def setting_name(flag: str) -> str:
     """Returns the setting of a flag: ``--encoder-layers`` → ``encoder_layers``."""
     return flag.removeprefix("--").replace("-", "_")
+
+
+def value_of(settings: Any, name: str) -> Any:
+    """Returns a setting of a dictionary, an omegaconf container or a namespace; None without it."""
+    return settings.get(name) if isinstance(settings, Mapping) else getattr(settings, name, None)
 
 
 def as_flags(settings: Mapping[str, Any]) -> list[str]:

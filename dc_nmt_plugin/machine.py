@@ -1,4 +1,7 @@
-"""CPUs and GPUs that a process may use, without loading torch."""
+"""CPUs and GPUs that a process may use, without loading torch.
+
+They decide the number of processes and the precision, and stand in the record of a run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of the published architectures and of installed packages."""
+"""Names that fairseq and Python's packages know: criterions with their tasks, distributions."""
 
 from __future__ import annotations
 

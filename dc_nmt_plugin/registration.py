@@ -1,4 +1,4 @@
-"""Registers everything with fairseq, once a process."""
+"""Registers everything with fairseq, once a process: ``--user-dir`` and the commands import it."""
 
 from . import criterions as criterions
 from . import tasks as tasks

@@ -2,7 +2,8 @@
 
 A :class:`Step` makes one folder, with a stamp: a digest of everything that the result depends on. A
 step with an unchanged stamp is skipped, and a step with another stamp runs again. The folder gets
-its name at the end, so an interrupted step leaves nothing that looks finished.
+its name at the end, so an interrupted step leaves nothing that looks finished. ``recipes/`` has the
+steps, the commands ``prepare``, ``train``, ``evaluate`` and ``run`` call them.
 """
 
 from __future__ import annotations

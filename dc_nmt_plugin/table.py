@@ -1,4 +1,7 @@
-"""Tables for the terminal, for Markdown and for LaTeX, without empty columns."""
+"""Tables for the terminal, for Markdown and for LaTeX, without empty columns.
+
+Every command prints its tables with them, and the pages of the documentation have them too.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UserError
-from .loading import saved_settings, setting
+from ..flags import value_of
+from .loading import saved_settings
 
 # in a checkpoint's extra_state; fairseq's loader ignores keys that it does not know
 KEY = "dictionaries"
@@ -91,7 +92,7 @@ def check_further_folders(task: Any) -> None:
 
 
 def _setting_of(task: Any, name: str) -> Any:
-    return setting(getattr(task, "cfg", None) or getattr(task, "args", None), name)
+    return value_of(getattr(task, "cfg", None) or getattr(task, "args", None), name)
 
 
 def _folders_of(task: Any) -> list[str]:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from ..errors import UserError
+from ..flags import value_of
 
 LAST = "checkpoint_last.pt"
 # endings of unused names that fairseq 0.12.2 saves with sinusoidal positions
@@ -109,14 +110,9 @@ def check_finite(name: str, model: Mapping[str, Any]) -> None:
 # -- settings --------------------------------------------------------------------------------
 
 
-def setting(config: Any, name: str) -> Any:
-    """Returns a value of a dictionary, an omegaconf container or a namespace; None without it."""
-    return config.get(name) if hasattr(config, "get") else getattr(config, name, None)
-
-
 def architecture_of(model: Any) -> str | None:
     """Returns the architecture of a model's settings, a part of fairseq's configuration."""
-    return setting(model, "_name") or setting(model, "arch")
+    return value_of(model, "_name") or value_of(model, "arch")
 
 
 def saved_settings(state: Mapping[str, Any], part: str) -> dict[str, Any]:

@@ -7,13 +7,13 @@ this way can several named architectures share a model in both fairseq distribut
 
 import argparse
 import contextlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import Field, dataclass, field, fields
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from ..errors import ConfigError, choice_problem
-from ..flags import flag_name
+from ..flags import flag_name, value_of
 
 ConfigT = TypeVar("ConfigT", bound="CheckedConfig")
 
@@ -144,8 +144,3 @@ def read_config(args: Any, config: type[ConfigT]) -> ConfigT:
         if value is not None:
             setattr(result, name, value)
     return result
-
-
-def value_of(args: Any, name: str) -> Any:
-    """Returns a setting of a command line's namespace, or of a checkpoint's mapping."""
-    return args.get(name) if isinstance(args, Mapping) else getattr(args, name, None)

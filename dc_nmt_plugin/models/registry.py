@@ -8,7 +8,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY, register_model_architecture
 from hydra.core.config_store import ConfigStore
 
 from .. import tasks as tasks
-from .options import value_of
+from ..flags import value_of
 from .presets import Architecture, architectures
 from .recurrent import model as recurrent
 from .transformer import graphs as graphs
