@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import counted
-from ..text.checks import UNUSABLE, refuse, report, scan_groups, shared_lines
+from ..text.checks import UNUSABLE, refuse, scan_groups, shared_lines
 from ..text.lines import check_same_count
 from .parser import Parser
 
@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     scans, findings = scan_groups(groups)
     if findings:
-        print(report(findings), end="\n\n")
+        print(*findings, sep="\n", end="\n\n")
     refuse(findings, UNUSABLE)
     for pair in scans:
         names = " and ".join(side.name for side in pair)

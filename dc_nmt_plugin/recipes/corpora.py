@@ -13,7 +13,7 @@ from tqdm import tqdm
 from ..errors import UserError, counted
 from ..files import write_lines, write_parallel
 from ..steps import Command, Step, stamp_of
-from ..text.checks import refuse, report, scan_groups
+from ..text.checks import refuse, scan_groups
 from ..text.lines import stream_lines
 from ..text.preparation import CHUNK, tokenise
 from ..text.tokenizers import detokenize
@@ -132,7 +132,7 @@ class Corpora:
         if part.tokenised:  # the recipe knows it
             findings = [finding for finding in findings if finding.kind != "tokenized"]
         if findings:
-            self.say(report(findings))
+            self.say("\n".join(map(str, findings)))
         refuse(findings, allowed=ALLOWED)
         if part.lines is not None and part.lines != count:
             files = " and ".join(self._files(part))

@@ -19,7 +19,7 @@ import yaml
 from ..errors import UsageError, UserError, counted
 from ..evaluation.metrics import default_bleu
 from ..files import making, sha256, write_parallel, write_text
-from ..text.checks import NOTHING, Scan, refuse, report, scan_groups, shared_lines
+from ..text.checks import NOTHING, Scan, refuse, scan_groups, shared_lines
 from ..text.languages import is_spaceless, language
 from ..text.tokenizers import detokenize, tokenize
 from .formats import read_pairs
@@ -143,7 +143,7 @@ def _check(files: dict[str, Sequence[Path]], tokenized: bool) -> dict[str, list[
     groups, findings = scan_groups(list(files.values()))
     scans = dict(zip(files, groups, strict=True))
     if findings:
-        print(report(findings), end="\n\n")
+        print(*findings, sep="\n", end="\n\n")
     for split, (source, target) in scans.items():
         own = [finding for finding in findings if finding.file in (source.name, target.name)]
         try:

@@ -96,7 +96,7 @@ UNUSABLE = ("control", "blank", "unseen", "symbol", "form")
 
 @dataclass(frozen=True)
 class Finding:
-    """Holds one kind of problem in one file."""
+    """Holds one kind of problem in one file; printed, it is a line with the remedy."""
 
     kind: str  # of KINDS
     file: str
@@ -201,7 +201,7 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
     for group in scans:
         for scan, is_mixed in zip(group, mixed, strict=True):
             findings += [f for f in scan.findings if is_mixed or f.kind != "form"]
-    return scans, findings
+    return scans, list(dict.fromkeys(findings))  # of a file that is given twice once
 
 
 def shared_lines(sets: Sequence[Sequence[Scan]]) -> list[str]:
@@ -219,11 +219,6 @@ def shared_lines(sets: Sequence[Sequence[Scan]]) -> list[str]:
     return sentences
 
 
-def report(findings: Sequence[Finding]) -> str:
-    """Returns a line for each file and kind of problem, with its remedy."""
-    return "\n".join(map(str, dict.fromkeys(findings)))
-
-
 def refuse(
     findings: Sequence[Finding], kinds: Collection[str] = (), allowed: Collection[str] = ()
 ) -> None:
@@ -233,7 +228,7 @@ def refuse(
         UserError: the message has the first refused finding, and the number of others
     """
     wrong = {*SPOILT, *kinds} - set(allowed)
-    refused = [f for f in dict.fromkeys(findings) if f.kind in wrong and f.counts]
+    refused = [f for f in findings if f.kind in wrong and f.counts]
     if refused:
         others = f" ({len(refused) - 1} more problems like this)" if len(refused) > 1 else ""
         raise UserError(f"{refused[0]}{others}")

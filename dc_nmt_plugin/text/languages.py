@@ -40,8 +40,7 @@ def language(text: str) -> str:
         return code
     from babel.core import get_global
 
-    short: str = get_global("language_aliases").get(code, code)
-    return short.partition("_")[0]
+    return str(get_global("language_aliases").get(code, code)).partition("_")[0]
 
 
 def known_as(code: str) -> str:
