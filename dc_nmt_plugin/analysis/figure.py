@@ -1,7 +1,12 @@
-"""Figures (PNG, SVG, PDF) that stay readable in print and for colour-blind readers."""
+"""Figures (PNG, SVG, PDF) that stay readable in print and for colour-blind readers.
+
+``dc-nmt analyze`` and ``dc-nmt probe`` have the option ``--plot`` from here, too.
+"""
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +37,20 @@ class Chart:
     groups: Sequence[str] = ()  # of bars
     title: str = ""
     finish: Callable[[Any], None] | None = None  # adds to the panel what this chart alone has
+
+
+def add_plot(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--plot", type=figure_path, metavar="FILE",
+        help=f"draw a figure: {', '.join(FORMATS)}; a name without ending becomes .png and .svg",
+    )  # fmt: skip
+
+
+def figure_path(text: str) -> Path:
+    path = Path(text)
+    if path.suffix and path.suffix.lower() not in FORMATS:
+        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FORMATS)}")
+    return path
 
 
 def new_figure() -> Any:
@@ -126,6 +145,13 @@ def _add_legend(figure: Any) -> None:
         shown.values(), shown.keys(), loc="outside lower center", fontsize=8, frameon=False,
         ncols=columns,
     )  # fmt: skip
+
+
+def write_plot(figure: Any, path: Path) -> None:
+    """Writes the figure of ``--plot``, after what was printed, because writing may fail."""
+    sys.stdout.flush()
+    for each in save(figure, path):
+        print(f"written: {each}", file=sys.stderr)
 
 
 def save(figure: Any, path: Path) -> list[Path]:

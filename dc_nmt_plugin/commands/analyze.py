@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..analysis import ANALYSES
-from ..analysis.figure import new_figure
+from ..analysis.figure import add_plot, new_figure, write_plot
 from ..analysis.options import add_options
 from ..errors import UsageError, check_choices, counted
 from ..table import format_table
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser, add_json, add_plot, number, print_json, write_plot
+from .parser import Parser, add_json, number, print_json
 
 if TYPE_CHECKING:
     from ..analysis.report import Results

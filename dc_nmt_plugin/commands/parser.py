@@ -12,7 +12,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from ..analysis.figure import FORMATS, save
 from ..errors import UsageError, did_you_mean
 from ..recipes.script import Script
 from ..steps import Pipeline
@@ -133,13 +132,6 @@ def existing_folder(text: str) -> Path:
     return Path(text)
 
 
-def figure(text: str) -> Path:
-    path = Path(text)
-    if path.suffix and path.suffix.lower() not in FORMATS:
-        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FORMATS)}")
-    return path
-
-
 def folder_name(text: str) -> str:
     """Checks the name of one folder, not a path."""
     if not re.fullmatch(r"[\w.+=,-]+", text) or set(text) <= {"."}:
@@ -181,20 +173,6 @@ def form_of(args: argparse.Namespace) -> Form:
     if args.latex:
         return LATEX
     return MARKDOWN if getattr(args, "markdown", False) else TEXT
-
-
-def add_plot(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--plot", type=figure, metavar="FILE",
-        help=f"draw a figure: {', '.join(FORMATS)}; a name without ending becomes .png and .svg",
-    )  # fmt: skip
-
-
-def write_plot(drawn: Any, path: Path) -> None:
-    """Writes the figure of ``--plot``, after what was printed, because writing may fail."""
-    sys.stdout.flush()
-    for each in save(drawn, path):
-        print(f"written: {each}", file=sys.stderr)
 
 
 def add_plain_text(parser: argparse.ArgumentParser) -> None:

@@ -8,13 +8,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..analysis.figure import new_figure
+from ..analysis.figure import add_plot, new_figure, write_plot
 from ..analysis.probing.tasks import TASKS, read_tasks
 from ..errors import check_choices
 from ..flags import listed
 from ..table import format_table
 from .analyze import add_runs
-from .parser import Parser, add_json, add_plot, number, print_json, write_plot
+from .parser import Parser, add_json, number, print_json
 
 if TYPE_CHECKING:
     from ..analysis.report import Results

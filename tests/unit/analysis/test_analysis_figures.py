@@ -9,10 +9,9 @@ from importlib import import_module
 import pytest
 from sacrebleu.metrics import BLEU
 
-from dc_nmt_plugin.analysis.figure import new_figure, save
+from dc_nmt_plugin.analysis.figure import figure_path, new_figure, save
 from dc_nmt_plugin.analysis.lengths import group_bleu
 from dc_nmt_plugin.analysis.options import add_options
-from dc_nmt_plugin.commands.parser import figure as figure_name
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.chance import Difference
 from dc_nmt_plugin.evaluation.metrics import METRICS
@@ -218,4 +217,4 @@ def test_files(tmp_path):
     assert "<svg" in first and (tmp_path / "again.svg").read_text() == first
     assert [path.name for path in save(figure, tmp_path / "b.pdf")] == ["b.pdf"]
     with pytest.raises(ArgumentTypeError, match=r"'c.gif' ends in none of .png, .svg, .pdf"):
-        figure_name("c.gif")
+        figure_path("c.gif")
