@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from ..errors import UserError
 from ..files import check_space, no_space
 from ..text.lines import decoded
 from .change import Function, replace
@@ -58,12 +59,14 @@ def leave_no_half_translation(stock: Function) -> Function:
     {
         "fairseq.tasks.fairseq_task:FairseqTask.filter_indices_by_size": "05cc8f2d2a4f",
         "fairseq.scoring:build_scorer": "a8ba1281c823",
+        "fairseq.tasks.language_modeling:LanguageModelingTask.eval_lm_dataloader": "8217ef9bf72a",
     },
-    reason="fairseq-generate --skip-invalid-size-inputs-valid-test scores a subset without its "
-    "long sentences as if it were the subset",
+    reason="fairseq-generate --skip-invalid-size-inputs-valid-test, and fairseq-eval-lm always, "
+    "score a subset without its long sentences as if it were the subset; fairseq-eval-lm "
+    "--context-window with several workers gives words the context of other batches",
     test="tests/system/test_decoding.py",
 )
-def no_score_of_a_part(select: Function, build: Function) -> tuple[Function, ...]:
+def no_score_of_a_part(select: Function, build: Function, load: Function) -> tuple[Function, ...]:
     left_out = 0  # sentences of the subset that was filtered last
 
     def filter_indices_by_size(self: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
@@ -78,7 +81,18 @@ def no_score_of_a_part(select: Function, build: Function) -> tuple[Function, ...
         result = f"no score, because {left_out:,} sentences were left out"
         return SimpleNamespace(add_string=lambda *_: None, result_string=lambda *_: result)
 
-    return filter_indices_by_size, build_scorer
+    def eval_lm_dataloader(self: Any, *args: Any, context_window: int = 0, **kwargs: Any) -> Any:
+        if context_window:  # each worker would take the batches before it for those before its own
+            kwargs["num_workers"] = 0
+        batches = load(self, *args, context_window=context_window, **kwargs)
+        if left_out:
+            raise UserError(
+                f"{self.args.data}: {left_out:,} samples are longer than the model's positions, and "
+                "the others' perplexity is not that of the text; divide lines or blocks."
+            )
+        return batches
+
+    return filter_indices_by_size, build_scorer, eval_lm_dataloader
 
 
 @replace(

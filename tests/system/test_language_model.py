@@ -49,15 +49,29 @@ def scoring(data, checkpoint, *changes):
     return [data, "--path", checkpoint, *TASK, *BLOCKS, "--cpu", "--num-workers", 0, *changes]
 
 
-def blocks(data):
-    """Token ids that are scored together, from the text itself."""
+def blocks(data, context=0):
+    """Words read and predicted together, from the text itself, `context` words before each block.
+
+    Yields ids before each word, ids of the words, and the number of words that only are context.
+    """
     words = Dictionary.load(str(data / "dict.txt"))
     lines = (data.parent / "text" / f"test.{SOURCE}").read_text(encoding="utf-8").splitlines()
-    rows = [[words.index(word) for word in line.split()] + [words.eos()] for line in lines]
-    stream = [token for row in rows for token in row]
+    stream = [words.index(word) for line in lines for word in (*line.split(), words.eos_word)]
     before = [words.eos(), *stream[:-1]]
-    starts = range(0, len(stream), BLOCK)
-    return [(before[start : start + BLOCK], stream[start : start + BLOCK]) for start in starts]
+    for start in range(0, len(stream), BLOCK):
+        first, end = max(0, start - context), start + BLOCK
+        yield before[first:end], stream[first:end], start - first
+
+
+def bits(model, data, context=0):
+    """Number of words, and their mean bits by a forward pass for one block at a time."""
+    total, count = 0.0, 0
+    for before, target, unscored in blocks(data, context):
+        with torch.no_grad():
+            logits, _ = model(torch.tensor([before]))
+        chosen = torch.log_softmax(logits[0].double(), dim=-1)[range(len(target)), target]
+        total, count = total - float(chosen[unscored:].sum()), count + len(target) - unscored
+    return count, total / count / math.log(2)
 
 
 def reported(result):
@@ -74,20 +88,21 @@ def test_the_same_perplexity_at_any_batch_size(data, tmp_path):
     checkpoint = tmp_path / "checkpoint_last.pt"
     [model], _ = checkpoint_utils.load_model_ensemble([str(checkpoint)])
     model.eval()
-    total, count = 0.0, 0
-    for before, target in blocks(data):
-        with torch.no_grad():
-            logits, _ = model(torch.tensor([before]))
-        chosen = torch.log_softmax(logits[0].double(), dim=-1)[range(len(target)), target]
-        total, count = total - float(chosen.sum()), count + len(target)
-    bits = total / count / math.log(2)
-    for flags in (["--batch-size", 1], ["--batch-size", 5], ["--max-tokens", 1000]):
+    cases = [(0, ["--batch-size", 1]), (0, ["--batch-size", 5]), (0, ["--max-tokens", 1000])]
+    # several workers: none knows the blocks before those of another one
+    window = ["--context-window", 4, "--tokens-per-sample", BLOCK + 4, "--max-tokens", 30]
+    cases += [(4, [*window, "--num-workers", 2])]
+    for context, flags in cases:
+        count, expected = bits(model, data, context)
         result = run(tmp_path, "eval-lm", *scoring(data, checkpoint, *flags)).good()
         assert reported(result) == (
             count,
-            pytest.approx(bits, abs=1e-4),
-            pytest.approx(2**bits, abs=0.006),
+            pytest.approx(expected, abs=1e-4),
+            pytest.approx(2**expected, abs=0.006),
         )
+    part = ["--sample-break-mode", "eos", "--model-overrides", "{'max_target_positions': 5}"]
+    refused = run(tmp_path, "eval-lm", *scoring(data, checkpoint, *part))
+    assert_explained(refused, data, "samples are longer", "divide")
     for name in ("entropy", "last"):
         assert len(printed.logged(f"valid_previous_{name}")) == 2
 
