@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from fairseq.dataclass.configs import GenerationConfig
-from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 from ..checkpoints.loading import architecture_of
 from ..errors import ConfigError, UserError, did_you_mean
-from ..flags import flag_name, flag_values, setting_name
+from ..flags import flag_name
 from ..names import JOINT_LOSSES
 from .change import Function, change, replace
 
 LOWER = ("loss", "ppl")  # endings of metrics of which less is better
-HIGHER = ("bleu", "accuracy")  # beginnings of those of which more is better
+HIGHER = ("bleu", "accuracy")  # parts of the names of those of which more is better
 
 
 @change(
@@ -51,14 +52,9 @@ def refuse_idle_flags(stock: Function) -> Function:
         args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
         if (getattr(args, "num_shards", 1) or 1) > 1:
             raise ConfigError("--num-shards: fairseq ignores it; divide the text into files.")
-        model = ARCH_MODEL_REGISTRY.get(getattr(args, "arch", None))
-        if hasattr(model, "idle_settings"):
-            words = flag_values(sys.argv[1:] if input_args is None else input_args)
-            chosen = set(map(setting_name, words))
-            idle = model.idle_settings(vars(args))
-            problems = [f"{flag_name(name)}: {idle[name]}" for name in idle if name in chosen]
-            if problems:
-                raise ConfigError(problems)
+        problems = [f"{flag_name(name)}: {reason}" for name, reason in _idle(vars(args)).items()]
+        if problems:
+            raise ConfigError(problems)
         return parsed
 
     return parse_args_and_arch
@@ -74,7 +70,7 @@ def contradictions(cfg: Any) -> list[str]:
             f"--maximize-best-checkpoint-metric: {metric} is better when it is lower; the worst "
             "model would be kept as the best."
         )
-    if not highest and metric.startswith(HIGHER):
+    if not highest and any(part in metric for part in HIGHER):
         problems.append(
             f"--best-checkpoint-metric {metric}: is better when it is higher; give "
             "--maximize-best-checkpoint-metric too."
@@ -112,14 +108,27 @@ def contradictions(cfg: Any) -> list[str]:
 
 
 def _of_model(settings: Any) -> list[str]:
-    """Returns what a file of Hydra sets that the model has not, and fairseq would ignore."""
+    """Returns a sentence for each of Hydra's settings that the model has not, or that is idle."""
     name = settings.get("_name") if isinstance(settings, Mapping) else None
     config = getattr(ARCH_MODEL_REGISTRY.get(name), "config_class", None)
-    if config is None:  # another model, or flags, which argparse has checked
+    if config is None:  # another model, or flags, which are checked when they are parsed
         return []
     known = ["_name", *(each.name for each in fields(config))]
-    return [
+    unknown = [
         f"model.{each}: {name} has no such setting.{did_you_mean(each, known)}"
         for each in settings
         if each not in known
     ]
+    return unknown + [f"model.{each}: {reason}" for each, reason in _idle(settings).items()]
+
+
+def _idle(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the settings of a model that are not its architecture's and do nothing → why."""
+    name = architecture_of(settings)
+    model = ARCH_MODEL_REGISTRY.get(name)
+    if not hasattr(model, "idle_settings"):
+        return {}
+    preset = Namespace()
+    ARCH_CONFIG_REGISTRY[name](preset)
+    reasons = model.idle_settings(settings).items()
+    return {each: why for each, why in reasons if settings.get(each) != getattr(preset, each, None)}

@@ -62,17 +62,12 @@ def all_parameters_at_once(
             return None
         return step(self, closure)
 
-    def zero_grad(self: Any) -> None:
-        if not optimizer_step.clear_gradients(self):
-            zero(self)
+    def unless(faster: Function, stock: Function) -> Function:
+        return lambda self: faster(self) or stock(self)
 
-    def sync_gradients(self: Any) -> None:
-        if not optimizer_step.gradients_to_float32(self):
-            gradients(self)
-
-    def sync_parameters(self: Any) -> None:
-        if not optimizer_step.parameters_from_float32(self):
-            parameters(self)
+    zero_grad = unless(optimizer_step.clear_gradients, zero)
+    sync_gradients = unless(optimizer_step.gradients_to_float32, gradients)
+    sync_parameters = unless(optimizer_step.parameters_from_float32, parameters)
 
     def clip_grad_norm_(params: Any, max_norm: float, aggregate_norm_fn: Any = None) -> Any:
         params = [params] if isinstance(params, torch.Tensor) else list(params)

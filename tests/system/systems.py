@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from commands import Result, run
+import yaml
+from commands import ROOT, Result, run
 from fairseq import options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
@@ -98,6 +99,33 @@ def training(data: Path, save: Path, *changes: object) -> list[object]:
 def train(data: Path, save: Path, arch: str, *changes: object) -> Result:
     """Train a tiny system."""
     return run(save, "train", *training(data, save, *family(arch), *changes))
+
+
+def hydra(data: Path, folder: Path, *words: str, **model: object) -> Result:
+    """Train a tiny system with auxiliary decoders by ``fairseq-hydra-train`` and a file.
+
+    Args:
+        data: binarised text
+        folder: for the file; the checkpoints go to ``save`` in it
+        words: of the command line
+        model: settings of the model, on top of those of :data:`SMALL`
+    """
+    name = "transformer_ms_aux"
+    small = dict(zip((flag[2:].replace("-", "_") for flag in SMALL[::2]), SMALL[1::2], strict=True))
+    settings = {  # group → its settings; a name chooses a class
+        "common": {"user_dir": str(ROOT / "dc_nmt_plugin"), "cpu": True, "seed": 5},
+        "task": {"_name": name, "data": str(data)},
+        "model": {"_name": name, **small, **model},
+        "criterion": {"_name": name, "label_smoothing": 0.1},
+        "optimizer": {"_name": "adam"},
+        "lr_scheduler": {"_name": "fixed"},
+        "dataset": {"max_tokens": 80, "num_workers": 0, "disable_validation": True},
+        "optimization": {"max_update": 3, "lr": [0.01]},
+        "checkpoint": {"save_dir": str(folder / "save")},
+    }
+    (folder / "small.yaml").write_text(f"# @package _global_\n{yaml.safe_dump(settings)}")
+    words = ("--config-dir", folder, "--config-name", "small", f"hydra.run.dir={folder}", *words)
+    return run(folder, "hydra-train", *words)
 
 
 def generation(data: Path, checkpoint: object, arch: str, *changes: object) -> list[object]:

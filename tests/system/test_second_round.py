@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import yaml
-from commands import ROOT, assert_explained, run
+from commands import assert_explained, run
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from systems import SOURCE, TARGET, family, generation, load, train, training
+from systems import SOURCE, TARGET, family, generation, hydra, load, train, training
 
 from dc_nmt_plugin.compat.continuing import lock_folder
 from dc_nmt_plugin.compat.programs import contradictions
@@ -20,6 +19,7 @@ ARCH = "transformer_dc"
 REFUSED = {
     "--maximize-best-checkpoint-metric": ["--maximize-best-checkpoint-metric", "lower"],
     "--best-checkpoint-metric accuracy": ["--best-checkpoint-metric", "higher"],
+    "--best-checkpoint-metric aux1_accuracy": ["aux1_accuracy: is better when it is higher"],
     "--lr-scheduler polynomial_decay --total-num-update 3 --max-update 6": ["--total-num-update"],
     "--lr-scheduler cosine --warmup-updates 6 --max-update 6": ["--warmup-updates: 6"],
     '--eval-bleu --eval-bleu-args {"beam":1,"max_len_bb":9}': ["'max_len_b'", "--eval-bleu-args"],
@@ -41,23 +41,15 @@ def test_contradictions_are_refused_before_training(corpus, tmp_path):
         assert all(piece in problem for piece in pieces), problem
 
 
-def test_misspelt_settings_in_a_file_of_hydra(corpus, tmp_path):
-    settings = {
-        "common": {"user_dir": str(ROOT / "dc_nmt_plugin"), "cpu": True},
-        "task": {"_name": ARCH, "data": str(corpus)},
-        "model": {"_name": ARCH, "encoder_layer": 2, "dc_kernel_sice": 3},
-        "criterion": {"_name": ARCH},
-        "optimizer": {"_name": "adam"},
-        "lr_scheduler": {"_name": "fixed"},
-        "dataset": {"max_tokens": 80, "num_workers": 0},
-        "checkpoint": {"save_dir": str(tmp_path / "save")},
-    }
-    (tmp_path / "small.yaml").write_text(f"# @package _global_\n{yaml.safe_dump(settings)}")
-    words = ["--config-dir", tmp_path, "--config-name", "small", f"hydra.run.dir={tmp_path}"]
-    result = run(tmp_path, "hydra-train", *words)
+def test_misspelt_and_idle_settings_in_a_file_of_hydra(corpus, tmp_path):
+    model = {"encoder_layer": 2, "dc_kernel_sice": 3, "xagg_iterations": 2}
+    result = hydra(corpus, tmp_path, **model)
     assert result.code  # behind Hydra's words
-    assert "model.encoder_layer: transformer_dc has no such setting. Did you mean" in result.errors
+    assert (
+        "model.encoder_layer: transformer_ms_aux has no such setting. Did you mean" in result.errors
+    )
     assert "model.dc_kernel_sice" in result.errors and "'dc_kernel_size'" in result.errors
+    assert "model.xagg_iterations: is for cross_aggregation self-attention" in result.errors
 
 
 def test_the_best_are_kept_and_a_lost_last_one_is_no_loss(corpus, tmp_path):
