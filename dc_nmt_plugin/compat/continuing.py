@@ -86,9 +86,8 @@ def continue_the_counts(
             _patience_count().update(state.get(PATIENCE) or {})
         elif not reset_meters and "best" in state:
             logger.info(
-                f"{cfg.save_dir} is not the folder of {filename}: the best "
-                f"{cfg.best_checkpoint_metric} so far ({state['best']:.3f}) does not count here; "
-                "the next validation is the best"
+                f"{filename} is of another folder: its best {cfg.best_checkpoint_metric} "
+                f"({state['best']:.3f}) does not count here; the next validation is the best"
             )
             del state["best"]  # fairseq would take it over
         # a schedule that was reset is at its first update, or has not counted these epochs

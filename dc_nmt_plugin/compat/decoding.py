@@ -87,8 +87,8 @@ def no_score_of_a_part(select: Function, build: Function, load: Function) -> tup
         batches = load(self, *args, context_window=context_window, **kwargs)
         if left_out:
             raise UserError(
-                f"{self.args.data}: {left_out:,} samples are longer than the model's positions, and "
-                "the others' perplexity is not that of the text; divide lines or blocks."
+                f"{self.args.data}: {left_out:,} samples are longer than the model's positions; "
+                "divide them: the others' perplexity is not that of the text."
             )
         return batches
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
+
+from fairseq.models import ARCH_MODEL_REGISTRY
 
 from ..checkpoints.dictionaries import check_further_folders, check_text, record_of_text
 from ..checkpoints.loading import architecture_of, load_checkpoint, saved_settings
 from ..errors import UserError
+from ..flags import flag_name, value_of
 from .change import Function, replace
 from .continuing import is_in
+
+# settings that change how a model is trained, not what it computes
+_MAY_CHANGE = re.compile("dropout|layerdrop|checkpoint|path|_positions|aux_weight|[tsd]_init")
 
 # called with the trainer of a run that begins or continues
 when_training_begins: list[Callable[[Any], None]] = []
@@ -24,11 +32,7 @@ when_training_begins: list[Callable[[Any], None]] = []
 )
 def same_dictionaries(stock: Function) -> Function:
     def load_model_ensemble_and_task(
-        filenames: list[str],
-        arg_overrides: dict[str, Any] | None = None,
-        task: Any = None,
-        *args: Any,
-        **kwargs: Any,
+        filenames: list[str], arg_overrides: Any = None, task: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
         # the embeddings are in the checkpoint, and their files may be gone
         overrides = {"encoder_embed_path": None, "decoder_embed_path": None}
@@ -55,7 +59,7 @@ def _check_all(paths: list[str], task: Any) -> None:
         "fairseq.trainer:Trainer.load_checkpoint": "c6d46e918710",
     },
     reason="a checkpoint does not say which dictionaries it was trained with; a run goes on with "
-    "others of the same size, or as another architecture with parameters of the same shapes",
+    "others of the same size, or as another model with parameters of the same shapes",
     test="tests/system/test_dictionaries.py",
 )
 def same_dictionaries_in_training(save: Function, load: Function) -> tuple[Function, ...]:
@@ -75,16 +79,24 @@ def same_dictionaries_in_training(save: Function, load: Function) -> tuple[Funct
 
 
 def _check_checkpoint(trainer: Any, path: str) -> None:
-    """Refuses a checkpoint of other text, or of another architecture if a run continues from it."""
+    """Refuses a checkpoint of other text, or of another model if a run continues from it."""
     state = load_checkpoint(path, mmap=True)
     save_dir = trainer.cfg.checkpoint.save_dir
     # --finetune-from-model and --restore-file may start from another architecture and direction
     continues = is_in(path, save_dir)
-    here = architecture_of(trainer.cfg.model)
-    there = architecture_of(saved_settings(state, "model"))
-    if continues and None not in (here, there) and here != there:
+    model, before = trainer.cfg.model, saved_settings(state, "model")
+    here, there = architecture_of(model), architecture_of(before)
+    config = getattr(ARCH_MODEL_REGISTRY.get(here), "config_class", None)
+    other = [f"--arch ({there!r}, not {here!r})"] if there not in (None, here) else []
+    for each in fields(config) if config else ():
+        # what is not set has the default, also in an older version's checkpoint
+        values = (value_of(settings, each.name) for settings in (before, model))
+        old, new = (str(each.default if value is None else value) for value in values)
+        if old != new and not _MAY_CHANGE.search(each.name):
+            other.append(flag_name(each.name))
+    if continues and other:
         raise UserError(
-            f"--save-dir {save_dir}: holds checkpoints of {there!r}, not of {here!r}; give this "
-            "run a folder of its own, or start from them with --finetune-from-model."
+            f"--save-dir {save_dir}: holds checkpoints of a model with another {', '.join(other)}; "
+            "give this run a folder of its own, or start from them with --finetune-from-model."
         )
     check_text(path, state, trainer.task, direction=continues)

@@ -18,9 +18,6 @@ from ..flags import flag_name
 from ..names import JOINT_LOSSES
 from .change import Function, change, replace
 
-LOWER = ("loss", "ppl")  # endings of metrics of which less is better
-HIGHER = ("bleu", "accuracy")  # parts of the names of those of which more is better
-
 
 @change(
     "sys:excepthook",
@@ -65,12 +62,12 @@ def contradictions(cfg: Any) -> list[str]:
     metric = cfg.checkpoint.best_checkpoint_metric
     highest = cfg.checkpoint.maximize_best_checkpoint_metric
     problems = []
-    if highest and metric.endswith(LOWER):
+    if highest and metric.endswith(("loss", "ppl")):
         problems.append(
             f"--maximize-best-checkpoint-metric: {metric} is better when it is lower; the worst "
             "model would be kept as the best."
         )
-    if not highest and any(part in metric for part in HIGHER):
+    if not highest and ("bleu" in metric or "accuracy" in metric):
         problems.append(
             f"--best-checkpoint-metric {metric}: is better when it is higher; give "
             "--maximize-best-checkpoint-metric too."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any
 
 import torch
 
@@ -54,26 +53,5 @@ def no_cudnn_attention() -> None:
     "training with --cpu moves the norms to a GPU that torch sees",
     test="tests/unit/compat/test_optimizer.py",
 )
-def all_parameters_at_once(
-    step: Function, zero: Function, gradients: Function, parameters: Function, clip: Function
-) -> tuple[Function, ...]:
-    def adam_step(self: Any, closure: Any = None) -> Any:
-        if closure is None and optimizer_step.step_of_adam_on_a_gpu(self):
-            return None
-        return step(self, closure)
-
-    def unless(faster: Function, stock: Function) -> Function:
-        return lambda self: faster(self) or stock(self)
-
-    zero_grad = unless(optimizer_step.clear_gradients, zero)
-    sync_gradients = unless(optimizer_step.gradients_to_float32, gradients)
-    sync_parameters = unless(optimizer_step.parameters_from_float32, parameters)
-
-    def clip_grad_norm_(params: Any, max_norm: float, aggregate_norm_fn: Any = None) -> Any:
-        params = [params] if isinstance(params, torch.Tensor) else list(params)
-        norm = None
-        if aggregate_norm_fn is None and not any(hasattr(each, "expert") for each in params):
-            norm = optimizer_step.clip(params, max_norm)
-        return clip(params, max_norm, aggregate_norm_fn) if norm is None else norm
-
-    return adam_step, zero_grad, sync_gradients, sync_parameters, clip_grad_norm_
+def all_parameters_at_once(*stock: Function) -> tuple[Function, ...]:
+    return optimizer_step.instead_of(*stock)

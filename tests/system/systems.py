@@ -102,14 +102,7 @@ def train(data: Path, save: Path, arch: str, *changes: object) -> Result:
 
 
 def hydra(data: Path, folder: Path, *words: str, **model: object) -> Result:
-    """Train a tiny system with auxiliary decoders by ``fairseq-hydra-train`` and a file.
-
-    Args:
-        data: binarised text
-        folder: for the file; the checkpoints go to ``save`` in it
-        words: of the command line
-        model: settings of the model, on top of those of :data:`SMALL`
-    """
+    """Train by ``fairseq-hydra-train`` with a file of settings; `model` is on top of SMALL."""
     name = "transformer_ms_aux"
     small = dict(zip((flag[2:].replace("-", "_") for flag in SMALL[::2]), SMALL[1::2], strict=True))
     settings = {  # group → its settings; a name chooses a class

@@ -15,9 +15,7 @@ FLAGS = {
     "--encoder-self-attention dual_contxt": [
         *("--encoder-self-attention", "'dual_contxt'", "standard, dual_context", "Did you mean"),
     ],
-    "--xagg-iterations 9": [
-        *("--xagg-iterations", "--encoder-self-attention cross_aggregation"),
-    ],
+    "--xagg-iterations 9": ["--xagg-iterations", "--encoder-self-attention cross_aggregation"],
     "--no-aux-fusion": ["--no-aux-fusion", "not for training"],
     "--cuda-graphs": ["--cuda-graphs", "needs one GPU"],
 }
@@ -49,7 +47,11 @@ def test_a_save_folder_with_other_checkpoints(corpus, trained, tmp_path):
     before = {path.name: path.read_bytes() for path in save.glob("*.pt")}
     result = train(corpus, save, "transformer_standard", "--max-epoch", 2)
     assert_explained(result, save, "'transformer_dc'", "--save-dir")
+    flags = ["--encoder-attention-heads", 4, "--positions", "rotary"]
+    result = train(corpus, save, ARCH, *flags, "--max-epoch", 2)
+    assert_explained(result, save, "another --encoder-attention-heads, --positions; give")
     assert {path.name: path.read_bytes() for path in save.glob("*.pt")} == before
+    train(corpus, save, ARCH, "--dropout", 0.3, "--max-epoch", 2).good()
 
 
 def test_a_run_that_fails_in_its_first_update_has_no_record(corpus, tmp_path):

@@ -91,15 +91,11 @@ def test_the_same_perplexity_at_any_batch_size(data, tmp_path):
     cases = [(0, ["--batch-size", 1]), (0, ["--batch-size", 5]), (0, ["--max-tokens", 1000])]
     # several workers: none knows the blocks before those of another one
     window = ["--context-window", 4, "--tokens-per-sample", BLOCK + 4, "--max-tokens", 30]
-    cases += [(4, [*window, "--num-workers", 2])]
-    for context, flags in cases:
+    for context, flags in [*cases, (4, [*window, "--num-workers", 2])]:
         count, expected = bits(model, data, context)
         result = run(tmp_path, "eval-lm", *scoring(data, checkpoint, *flags)).good()
-        assert reported(result) == (
-            count,
-            pytest.approx(expected, abs=1e-4),
-            pytest.approx(2**expected, abs=0.006),
-        )
+        numbers = pytest.approx(expected, abs=1e-4), pytest.approx(2**expected, abs=0.006)
+        assert reported(result) == (count, *numbers)
     part = ["--sample-break-mode", "eos", "--model-overrides", "{'max_target_positions': 5}"]
     refused = run(tmp_path, "eval-lm", *scoring(data, checkpoint, *part))
     assert_explained(refused, data, "samples are longer", "divide")
