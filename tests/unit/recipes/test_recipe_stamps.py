@@ -69,7 +69,7 @@ def test_the_mean_counts_no_update_twice(tmp_path, capsys):
     run = run_in(tmp_path, 3)
     for name in ("settings.stamp", "training.stamp"):
         (tmp_path / name).write_text("9-9\n")
-    write_run(tmp_path, flags="--max-update 40")
+    write_run(tmp_path, "arch", flags="--max-update 40")
     (tmp_path / "checkpoints").mkdir()
     updates = ["checkpoint_1_20.pt", "checkpoint_2_30.pt"]
     for name in [*updates, "checkpoint_last.pt"]:
