@@ -135,7 +135,7 @@ def existing_folder(text: str) -> Path:
 def folder_name(text: str) -> str:
     """Checks the name of one folder, not a path."""
     if not re.fullmatch(r"[\w.+=,-]+", text) or set(text) <= {"."}:
-        raise argparse.ArgumentTypeError(f"{text!r} is not the name of a folder")
+        raise argparse.ArgumentTypeError(f"{text!r}: use letters, digits and _ . + = , -")
     return text
 
 

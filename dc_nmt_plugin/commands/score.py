@@ -14,7 +14,7 @@ from ..runs.finding import is_run
 from ..runs.record import Decoding, Kind, Record
 from ..table import format_table
 from ..text.languages import language
-from .parser import Parser, add_json, add_plain_text, print_json
+from .parser import Parser, add_json, add_plain_text, folder_name, print_json
 
 
 def parser() -> Parser:
@@ -59,11 +59,11 @@ def parser() -> Parser:
         help="enter the scores into the record of a run, RUN/run.json, or write a new record",
     )  # fmt: skip
     parser.add_argument(
-        "--as", dest="decoding", default="", metavar="NAME",
+        "--as", dest="decoding", type=folder_name, metavar="NAME",
         help="name of this translation in --out, as of dc-nmt evaluate --as",
     )  # fmt: skip
     parser.add_argument(
-        "--subset", metavar="SET",
+        "--subset", type=folder_name, metavar="SET",
         help="translated set; default: the set that the output of fairseq-generate names, or test",
     )  # fmt: skip
     add_json(parser)

@@ -115,7 +115,7 @@ def _decoding(args: argparse.Namespace, files: TextFiles, generated: Generated |
     plain = args.detokenized or (files.hypotheses if files.kind == "raw" else None)
     tokenized = args.tokenized_reference
     return Decoding(
-        args.decoding,
+        args.decoding or "",
         args.subset or (generated and generated.subset) or "test",
         generated.search if generated else {},
         hypotheses=path_from(folder, files.hypotheses),

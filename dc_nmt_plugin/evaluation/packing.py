@@ -56,7 +56,7 @@ def pack(
             # tokenised as it was translated: what is tokenised again need not be the same
             side = text.raw if run.decoding.kind == "raw" else text.tokenized or text.raw
             name = f"-{run.decoding.key}" if run.decoding.key else ""
-            path = part / f"hypotheses{name}.{record.data.target}"
+            path = part / re.sub(r"[^\w.+-]", "_", f"hypotheses{name}.{record.data.target}")
             write_lines(path, side.hypotheses)
             decodings.append(_portable_decoding(run, to, path.name))
         has_curve = (folder / CURVE).is_file()

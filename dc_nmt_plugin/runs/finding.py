@@ -75,7 +75,7 @@ class Run:
 
 
 def _split_name(path: Path) -> tuple[Path, str]:
-    named = None if path.exists() else re.fullmatch(r"(.+):([\w.]+)", str(path))
+    named = None if path.exists() else re.fullmatch(r"(.+):([\w.+=,-]+)", str(path))
     return (Path(named[1]), named[2]) if named else (path, "")
 
 

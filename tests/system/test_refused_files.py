@@ -67,6 +67,7 @@ CASES = {
     "score --target-lang de --reference reference gap": ["gap", "H-1"],
     "score --target-lang de --reference reference left-out": ["left-out", "left out 2"],
     "score --target-lang de --reference reference no-hypotheses": ["no hypotheses"],
+    "score --target-lang de --reference reference good --as a/b": ["--as: 'a/b': use letters"],
     "compare good bpe --reference reference --target-lang de": ["bpe", "'@@'"],
     "compare good short --reference reference --target-lang de": ["short", "2 hypotheses"],
     "compare newer.json good": ["newer.json", "schema 99", "update dc_nmt_plugin"],

@@ -244,11 +244,9 @@ def test_packed_runs_make_the_same_table_without_the_runs(task, capsys):
     first = rows(capsys, task)
     for run in ("a-dc", "b-plain", "c-dc-s1"):
         export(task / run, "--no-model", "--run", home / run)
-    results(generated, "--metric", "multi-bleu", "--json")
-    tokenized = json.loads(capsys.readouterr().out)["rows"]
-    for run in task.iterdir():
-        if run.is_dir():
-            shutil.rmtree(run)
+    tokenized = rows(capsys, generated, "--metric", "multi-bleu")
+    for record in task.glob("*/run.json"):
+        shutil.rmtree(record.parent)
 
     def without_place(table):
         return [{**row, "run": None} for row in table]
@@ -273,9 +271,8 @@ def test_a_packed_model_has_its_segmentation(task, tmp_path):
     for name in (*files, "bpe/train.en"):
         (task / "data" / name).parent.mkdir(parents=True, exist_ok=True)
         (task / "data" / name).write_text("a 1\n")
-    model = {"w": torch.ones(2, 3)}
-    state = {"cfg": {"model": {}, "task": {"data": "x"}}, "model": model, "extra_state": {}}
-    torch.save({**state, "optimizer_history": []}, run / "model.pt")
+    state = {"cfg": {"model": {}, "task": {"data": "x"}}, "model": {"w": torch.ones(2, 3)}}
+    torch.save({**state, "extra_state": {}, "optimizer_history": []}, run / "model.pt")
     decoded(run, checkpoint="model.pt")
     kept = tmp_path / "kept"
     pack(run, kept, (run / "model.pt", task / "data/bin"))
@@ -291,6 +288,7 @@ def full_disk(*_):
 
 def test_no_pack_replaces_something_else(task, tmp_path, monkeypatch):
     other, to = finished(task.parent / "other", "a-dc"), tmp_path / "kept"
+    write_scored(other, "hypotheses.de", "../ref.de", name="../../../stranger")
     with monkeypatch.context() as patched, pytest.raises(UserError, match="No space left"):
         patched.setattr("dc_nmt_plugin.evaluation.packing.update_record", full_disk)
         export(other, "--no-model", "--run", to)
@@ -300,6 +298,7 @@ def test_no_pack_replaces_something_else(task, tmp_path, monkeypatch):
             export(other, "--no-model", "--run", place)
     export(other, "--no-model", "--run", to)
     export(other, "--no-model", "--run", to)
+    assert not list(tmp_path.rglob("stranger.de")) and list(to.glob("hypotheses-*stranger.de"))
     change(other, settings={"arch": "transformer_dc", "lr": 1})
     with pytest.raises(UserError, match="kept: has something else"):
         export(other, "--no-model", "--run", to)
@@ -371,7 +370,7 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
     ("flags", "message"),
     [
         ("runs/multi30k_en_de/a-dc/broken.json", "broken.json: not JSON"),
-        ("runs/multi30k_en_de/a-dc:x", "a-dc has no scored translation 'x'; there is none"),
+        ("runs/multi30k_en_de/a-dc:x-y", "a-dc has no scored translation 'x-y'; there is none"),
         ("runs/multi30k_en_de runs/other", "results on different tests: b-plain and x"),
         ("stored", r"results.json: .*missing required field"),
     ],
