@@ -41,11 +41,12 @@ def test_no_score_of_a_part(corpus, last, tmp_path):
 
 def test_a_full_line_is_one_answer(corpus, last, tmp_path):
     """fairseq's own reader ends lines at a carriage return too, and answers once more."""
-    separators = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-    lines = [f"badun{separator}logol" for separator in separators]
+    lines = [f"badun{end}logol" for end in "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"]
     # some editors begin a file with a byte order mark
     (tmp_path / "input").write_bytes(b"\xef\xbb\xbf" + "\n".join(lines).encode())
     command = generation(corpus, last, ARCH, "--input", tmp_path / "input")
     answers = run(tmp_path, "interactive", *command).good().hypotheses()
     assert list(answers) == list(range(len(lines)))
     assert len({text for _, text in answers.values()}) == 1
+    (tmp_path / "input").write_bytes(b"badun\n\xff\n")
+    assert "line 2: byte 0xff is not valid" in run(tmp_path, "interactive", *command).errors
