@@ -89,25 +89,8 @@ def test_dropout_where_it_is_asked_for(kind, monkeypatch):
     assert not any(rates)
 
 
-class Vocabulary:
-    """A dictionary of a size, without its words."""
-
-    def __init__(self, size):
-        self.size = size
-
-    def __len__(self):
-        return self.size
-
-    def pad(self):
-        return 1
-
-
 def count(net):
     return sum(parameter.numel() for parameter in net.parameters()) / 1e6
-
-
-def dictionaries(words):
-    return argparse.Namespace(source_dictionary=words, target_dictionary=words)
 
 
 @pytest.mark.parametrize(
@@ -122,19 +105,17 @@ def dictionaries(words):
 )
 def test_published_parameter_counts(readout, published):
     """Table 1: 50K words on either side."""
-    both = dictionaries(Vocabulary(50_000))
     with torch.device("meta"):
-        net = GRUModel.build_model(argparse.Namespace(readout=readout), both)
+        net = GRUModel.build_model(argparse.Namespace(readout=readout), task(50_000 - 4))
     assert count(net) == pytest.approx(published, rel=0.003)
 
 
 @pytest.mark.parametrize(("readout", "width"), [("plain", 300), ("mean", 296), ("content", 296)])
 def test_published_language_models_have_47_million_parameters(readout, width):
     """Table 6, with the 77K words of Daniluk et al. 2017; published as whole millions."""
-    both = dictionaries(Vocabulary(77_000))
     args = argparse.Namespace(readout=readout, embed_dim=width, hidden_dim=width)
     with torch.device("meta"):
-        net = LSTMLanguageModel.build_model(args, both)
+        net = LSTMLanguageModel.build_model(args, task(77_000 - 4))
     assert round(count(net)) == 47
 
 

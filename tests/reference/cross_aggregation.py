@@ -6,13 +6,7 @@ Algorithm 1 as it is printed, on lists of vote vectors; padding is simply not th
 import math
 
 import torch
-
-
-def softmax(numbers):
-    highest = max(number.item() for number in numbers)
-    exponentials = [torch.exp(number - highest) for number in numbers]
-    total = sum(exponentials)
-    return [number / total for number in exponentials]
+from reference.conditional_gru import softmax
 
 
 def squash(s):

@@ -7,11 +7,7 @@ Matrices are as in the thesis (vectors are rows, x W), per source layer and head
 import math
 
 import torch
-
-
-def softmax(scores):
-    exponentials = [torch.exp(score) for score in scores]
-    return [e / sum(exponentials) for e in exponentials]
+from reference.conditional_gru import softmax
 
 
 def multi_layer_attention(p, queries, features, num_heads, u0, u1):

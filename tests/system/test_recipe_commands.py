@@ -11,16 +11,15 @@ TASK = ("iwslt15_en_vi", "transformer_dc")
 
 
 @pytest.fixture
-def planned(tmp_path, monkeypatch, capsys):
+def planned(cwd, monkeypatch, capsys):
     """Words of a command → what it prints with --dry-run, by lines; nothing is written."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plan, "visible_gpus", lambda: 0)
 
     def call(*words):
         code = cli.main([*words, "--dry-run"])
         output, errors = capsys.readouterr()
         assert code == 0, errors
-        assert not list(tmp_path.iterdir())
+        assert not list(cwd.iterdir())
         return output.replace(" \\\n ", "").splitlines()
 
     return call

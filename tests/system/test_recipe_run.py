@@ -24,6 +24,7 @@ from dc_nmt_plugin.recipes import plan, preparation
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 from dc_nmt_plugin.runs.finding import dictionaries_of
 from dc_nmt_plugin.runs.record import read_record
+from dc_nmt_plugin.text.lines import read_lines
 
 ARCH = "transformer_ms_aux"
 BEAM1 = ["evaluate", "mine", ARCH, "--as", "beam1", "--"]
@@ -93,10 +94,6 @@ def translate(capfdbinary):
     return call
 
 
-def lines(path):
-    return path.read_text("utf-8").splitlines()
-
-
 def test_a_packed_model_translates_elsewhere(here, translate, tmp_path, monkeypatch, capfdbinary):
     lines = (here / "test.en").read_text("utf-8").splitlines()[:5]
     expected = translate(RUN, *(word for line in lines for word in ("--sentence", line)))
@@ -113,10 +110,10 @@ def test_a_packed_model_translates_elsewhere(here, translate, tmp_path, monkeypa
 
 
 def test_the_test_set_is_translated_as_its_evaluation_did(here, translate):
-    expected = lines(here / RUN / "hypotheses.fr")
+    expected = read_lines(here / RUN / "hypotheses.fr")
     assert len(set(expected)) > 5, "what is said does not depend on the source"
     results = [json.loads(line) for line in translate(RUN, "test.en", "--json")]
-    assert [each["source"] for each in results] == lines(here / "test.en")
+    assert [each["source"] for each in results] == read_lines(here / "test.en")
     assert [each["hypothesis"] for each in results] == expected
     log = (here / RUN / "generate/generate-test.txt").read_text("utf-8")
     scores = {int(n): float(s) for n, s in re.findall(r"^H-(\d+)\t(\S+)", log, re.M)}
@@ -130,11 +127,11 @@ def standard_input(monkeypatch, text):
 
 
 def test_as_a_filter_a_line_comes_out_for_each_that_goes_in(here, translate, monkeypatch):
-    first, second, third = lines(here / "test.en")[:3]
+    first, second, third = read_lines(here / "test.en")[:3]
     second = second.replace(" ", "\u2028")  # ends a line for some tools
     text = f"\ufeff{first}\r\n\n  \n{second}\n{third}"
     standard_input(monkeypatch, text.encode())
-    expected = lines(here / RUN / "hypotheses.fr")
+    expected = read_lines(here / RUN / "hypotheses.fr")
     monkeypatch.setattr(command, "BUFFER", 2)
     assert translate(RUN) == [expected[0], "", "", *expected[1:3]]
 
@@ -142,12 +139,12 @@ def test_as_a_filter_a_line_comes_out_for_each_that_goes_in(here, translate, mon
 def test_other_flags_are_fairseqs_and_come_last(here, translate):
     """Each of these changes what is said, so that an ignored one is seen."""
     for flags in (["--beam", 1], ["--decode-with", "aux:1"]):
-        assert translate(RUN, "test.en", *flags) != lines(here / RUN / "hypotheses.fr"), flags
+        assert translate(RUN, "test.en", *flags) != read_lines(here / RUN / "hypotheses.fr"), flags
 
 
 def test_without_a_recipe_the_tokenizer_can_be_named(here, translate, tmp_path, monkeypatch):
     (tmp_path / "small.en").write_text("".join(f"{line}\n" for line in UNCHANGED))
-    expected = lines(here / RUN / "hypotheses.fr")[-len(UNCHANGED) :]
+    expected = read_lines(here / RUN / "hypotheses.fr")[-len(UNCHANGED) :]
     monkeypatch.chdir(shutil.copytree(here / "mine", tmp_path / "mine"))
     shutil.rmtree("data/raw")
     words = [RUN.split("/")[1], "../small.en"]
@@ -158,7 +155,7 @@ def test_without_a_recipe_the_tokenizer_can_be_named(here, translate, tmp_path, 
 
 def test_a_run_s_text_is_that_of_its_training(here, translate, tmp_path, monkeypatch, capfdbinary):
     """Neither an edited recipe's, nor that of another folder of the same name, nor newer text."""
-    expected = lines(here / RUN / "hypotheses.fr")
+    expected = read_lines(here / RUN / "hypotheses.fr")
     for name in ("one", "other"):
         shutil.copytree(here / "mine", tmp_path / name / "mine")
     path = tmp_path / "one/mine/recipe.yaml"
@@ -263,13 +260,12 @@ def test_everything_is_in_one_record(run):
     assert text.count(str(run.parents[1])) == 2
 
 
-def test_a_run_says_the_same_wherever_it_is(run, outputs, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_run_says_the_same_wherever_it_is(run, outputs, cwd):
     expected = outputs(run)
     assert run.name in expected["compare"] and "beam1" in expected["results"]
-    with_text = shutil.copytree(run.parent, tmp_path / "deep" / "task")
+    with_text = shutil.copytree(run.parent, cwd / "deep" / "task")
     renamed = (with_text / run.name).rename(with_text / "the best-s7")
-    alone = shutil.copytree(run, tmp_path / "alone-s2")
+    alone = shutil.copytree(run, cwd / "alone-s2")
     for folder in (renamed, alone):
         assert outputs(folder) == expected
 
@@ -324,7 +320,7 @@ def test_another_set_than_that_of_the_output_is_refused(copy, capsys):
     assert cli.main([*words, *log]) == 1, "the settings are those of the test set"
     assert (copy / "run.json").read_bytes() == before
     # without its settings the output has the set of its name
-    text = [line for line in lines(other) if line[1:2] == "-"]
+    text = [line for line in read_lines(other) if line[1:2] == "-"]
     other.write_text("\n".join(text) + "\n", "utf-8")
     assert cli.main([*words, "--name", "mine-s1"]) == 0
     record = read_record(copy)

@@ -83,17 +83,16 @@ CASES = {
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(cwd):
     """The working directory, with every file of FILES; results also under ``.json``."""
-    monkeypatch.chdir(tmp_path)
     for name, content in FILES.items():
         raw = content if isinstance(content, bytes) else content.encode()
-        (tmp_path / name).write_bytes(raw)
+        (cwd / name).write_bytes(raw)
         if isinstance(content, str) and content[:1] in "[{":
-            (tmp_path / f"{name}.json").write_bytes(raw)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder/good").write_text(lines(*TEXT))
-    return tmp_path
+            (cwd / f"{name}.json").write_bytes(raw)
+    (cwd / "folder").mkdir()
+    (cwd / "folder/good").write_text(lines(*TEXT))
+    return cwd
 
 
 @pytest.mark.parametrize("command", CASES)

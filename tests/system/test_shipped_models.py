@@ -20,8 +20,7 @@ def test_the_folder_of_the_models_names_them(capfd):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.name)
-def test_a_model_translates_from_anywhere(model, tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
+def test_a_model_translates_from_anywhere(model, cwd, capfd):
     assert cli.main(["translate", str(model), "--sentence", "A dog jumps over a fence."]) == 0
     assert capfd.readouterr().out.splitlines()[-1] == "Ein Hund springt über einen Zaun."
 

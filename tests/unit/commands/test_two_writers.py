@@ -19,12 +19,11 @@ SCORE = ["score", "h.de", "--reference", "r.de", "--target-lang", "de", "--metri
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def here(cwd):
     """A folder with a translation and its reference."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "h.de").write_text("ein Haus am See\n" * 3)
-    (tmp_path / "r.de").write_text("ein Haus beim See\n" * 3)
-    return tmp_path
+    (cwd / "h.de").write_text("ein Haus am See\n" * 3)
+    (cwd / "r.de").write_text("ein Haus beim See\n" * 3)
+    return cwd
 
 
 def refused(capsys, *words):

@@ -53,14 +53,13 @@ def test_the_output_of_fairseq_generate_tells_the_search(tmp_path):
     }  # fmt: skip
 
 
-def test_a_further_set_has_a_name_of_its_own(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "ref").write_text("a\n")
-    (tmp_path / "generate-test1.txt").write_text("H-0\t-0.1\ta\n")
+def test_a_further_set_has_a_name_of_its_own(cwd, capsys):
+    (cwd / "ref").write_text("a\n")
+    (cwd / "generate-test1.txt").write_text("H-0\t-0.1\ta\n")
     words = ["generate-test1.txt", "--reference", "ref", "--target-lang", "en"]
     words += ["--out", "run.json", "--subset"]
     assert score_command.main([*words, "test2017"]) == 0
-    assert read_record(tmp_path).decodings[0].subset == "test2017"
+    assert read_record(cwd).decodings[0].subset == "test2017"
     with pytest.raises(UserError, match=r"--subset test: generate-test1\.txt is of the set test1"):
         score_command.main([*words, "test"])
 

@@ -61,12 +61,11 @@ def export(*words):
 
 
 @pytest.fixture
-def task(tmp_path, monkeypatch):
+def task(cwd):
     """Two runs, the plain Transformer after the other in alphabetical order."""
-    folder = tmp_path / "runs" / "multi30k_en_de"
+    folder = cwd / "runs" / "multi30k_en_de"
     finished(folder, "a-dc", OTHER, parameters=1_500_000, tokens_per_second=800.0)
     finished(folder, "b-plain", arch="transformer_standard")
-    monkeypatch.chdir(tmp_path)
     return folder
 
 

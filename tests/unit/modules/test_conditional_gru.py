@@ -4,6 +4,7 @@ import pytest
 import torch
 from paper_names import of_conditional_gru
 from reference.conditional_gru import conditional_gru
+from reference.parameters import batch, randomise
 from torch import nn
 
 from dc_nmt_plugin.modules.conditional_gru import ConditionalGRU, gru_update
@@ -17,7 +18,6 @@ STEPS = 5
 
 
 def build(memory=False):
-    torch.manual_seed(1)
     module = ConditionalGRU(
         embed_dim=E,
         state_dim=D,
@@ -25,20 +25,8 @@ def build(memory=False):
         attention_dim=A,
         context_dim=X,
         memory=StateMemory(state_dim=D, embed_dim=E) if memory else None,
-    ).double()
-    for parameter in module.parameters():
-        nn.init.normal_(parameter, std=0.5)
-    return module
-
-
-def batch(side, lengths=LENGTHS):
-    """Annotations (S, M, C), garbage at padding, and the padding (S, M) or None."""
-    torch.manual_seed(2)
-    longest = max(lengths)
-    annotations = torch.randn(len(lengths), longest, C, dtype=torch.float64, requires_grad=True)
-    positions, lengths = torch.arange(longest), torch.tensor(lengths)[:, None]
-    real = positions < lengths if side == "right" else positions >= longest - lengths
-    return annotations, None if bool(real.all()) else ~real
+    )
+    return randomise(module)
 
 
 @pytest.mark.parametrize("memory", [False, True])
@@ -48,7 +36,8 @@ def batch(side, lengths=LENGTHS):
 @pytest.mark.parametrize("beam", [1, 2])
 def test_equals_the_equations_forward_and_backward(memory, side, lengths, beam):
     module = build(memory)
-    annotations, padding = batch(side, lengths)
+    (annotations,), padding = batch(1, side, lengths, width=C)
+    padding = padding if bool(padding.any()) else None
     rows = len(lengths) * beam
     words = torch.randn(rows, STEPS, E, dtype=torch.float64, requires_grad=True)
     with recording(module) as records:
@@ -107,7 +96,7 @@ def test_huge_attention_scores_stay_finite():
     module = build()
     with torch.no_grad():
         module.score.weight.mul_(1e4)
-    annotations, padding = batch("left")
+    (annotations,), padding = batch(1, "left", width=C)
     words = torch.randn(len(LENGTHS), STEPS, E, dtype=torch.float64)
     states, context, alignment = module(words, Source([annotations], padding))
     (states.sum() + context.sum()).backward()

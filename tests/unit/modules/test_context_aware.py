@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 from reference.context_aware import context_aware_self_attention
+from reference.parameters import batch, randomise
 
 from dc_nmt_plugin.modules.choices import CONTEXTS, GATES, MIXED
 from dc_nmt_plugin.modules.context_aware import ContextAwareSelfAttention
@@ -19,29 +20,10 @@ KINDS = list(itertools.product(CONTEXTS, MIXED))
 
 
 def build(context, on, layer=3, width=WIDTH, heads=HEADS, **kwargs):
-    torch.manual_seed(3)
     module = ContextAwareSelfAttention(
         embed_dim=width, num_heads=heads, layer=layer, context=context, on=on, **kwargs
     )
-    module = module.double().eval()
-    with torch.no_grad():  # biases are born zero
-        for linear in (module.in_proj, module.out_proj):
-            linear.bias.normal_()
-    return module
-
-
-def batch(layers, side, lengths=LENGTHS):
-    """Layer inputs (B, T, C), padded on `side` with garbage, and the padding (B, T) or None."""
-    torch.manual_seed(4)
-    longest = max(lengths)
-    inputs = [
-        torch.randn(len(lengths), longest, WIDTH, dtype=torch.float64, requires_grad=True)
-        for _ in range(layers)
-    ]
-    position = torch.arange(longest)
-    lengths = torch.tensor(lengths)[:, None]
-    real = position < lengths if side == "right" else position >= longest - lengths
-    return inputs, None if bool(real.all()) else ~real
+    return randomise(module)
 
 
 def run(module, inputs, padding, causal, past=None, session=None):

@@ -7,6 +7,7 @@ from unittest import mock
 import pytest
 import torch
 from reference.cross_aggregation import cross_aggregation, simple_routing
+from reference.parameters import batch, randomise
 
 from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.masks import SequenceMask
@@ -22,23 +23,8 @@ VARIANTS += [("both", "zero"), ("both", "self")]  # all of Table 1, and vertical
 
 
 def build(**kwargs):
-    torch.manual_seed(3)
     module = CrossAggregationSelfAttention(embed_dim=WIDTH, num_heads=HEADS, **kwargs)
-    module = module.double().eval()
-    with torch.no_grad():  # biases are born zero
-        for linear in (module.in_proj, module.out_proj):
-            linear.bias.normal_()
-    return module
-
-
-def batch(side, lengths=LENGTHS):
-    """x (B, T, C), padded on `side` with garbage, and the padding (B, T)."""
-    torch.manual_seed(4)
-    longest = max(lengths)
-    x = torch.randn(len(lengths), longest, WIDTH, dtype=torch.float64, requires_grad=True)
-    position, lengths = torch.arange(longest), torch.tensor(lengths)[:, None]
-    real = position < lengths if side == "right" else position >= longest - lengths
-    return x, ~real
+    return randomise(module)
 
 
 def recorded(module, x, mask):
@@ -73,7 +59,7 @@ def test_equals_the_paper(routing, init, head_weights, iterations, side):
     settings = {"routing": routing, "init": init, "head_weights": head_weights}
     settings["iterations"] = iterations
     module = build(**settings)
-    x, padding = batch(side)
+    (x,), padding = batch(1, side)
     mask, real = SequenceMask.build(padding), ~padding
     expected, lambdas = reference(module, x, padding, **settings)
     output, records = recorded(module, x, mask)
@@ -94,7 +80,7 @@ def test_equals_the_paper(routing, init, head_weights, iterations, side):
 
 
 def test_checkpointed_routing_runs_again_in_the_backward_pass():
-    module, (x, padding) = build(checkpoint=True), batch("left")
+    module, ((x,), padding) = build(checkpoint=True), batch(1, "left")
     with mock.patch.object(module, "aggregate", wraps=module.aggregate) as aggregate:
         module(x, Flow(SequenceMask.build(padding))).sum().backward()
     assert aggregate.call_count == 2
@@ -122,7 +108,7 @@ def test_no_iterations_is_plain_attention(routing, padded):
     module = build(routing=routing, iterations=0)
     standard = SelfAttention(embed_dim=WIDTH, num_heads=HEADS).double()
     standard.load_state_dict(module.state_dict())  # strict: the very same parameters
-    x, padding = batch("left")
+    (x,), padding = batch(1, "left")
     mask = SequenceMask.build(padding if padded else None)
     torch.testing.assert_close(module(x, Flow(mask)), standard(x, Flow(mask)), rtol=0, atol=1e-12)
     output, records = recorded(module, x, mask)
@@ -136,7 +122,7 @@ def test_zero_votes_have_finite_gradients(routing, init):
     with torch.no_grad():  # queries are zero, hence all logits
         module.in_proj.weight[:WIDTH] = 0
         module.in_proj.bias[:WIDTH] = 0
-    x, padding = batch("left")
+    (x,), padding = batch(1, "left")
     with torch.autograd.set_detect_anomaly(True):
         module(x, Flow(SequenceMask.build(padding))).square().sum().backward()
     for tensor in (x, *module.parameters()):
@@ -192,7 +178,7 @@ def test_float32_routing_is_accurate_at_length_1000():
 
 def test_records_are_distributions_and_totals_add_up():
     module = build(routing="both", init="self")
-    x, padding = batch("right")
+    (x,), padding = batch(1, "right")
     module(x, Flow(SequenceMask.build(padding)))
     with recording(module) as records:
         pass

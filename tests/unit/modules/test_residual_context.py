@@ -4,7 +4,7 @@ import pytest
 import torch
 from paper_names import of_attention, of_readout
 from reference import residual_context as reference
-from torch import nn
+from reference.parameters import randomise
 
 from dc_nmt_plugin.modules.core import additive_attention
 from dc_nmt_plugin.modules.core.recording import Recorded, recording
@@ -30,11 +30,7 @@ KINDS = {
 
 
 def build(kind):
-    torch.manual_seed(1)
-    module = KINDS[kind][0]().double()
-    for parameter in module.parameters():
-        nn.init.normal_(parameter, std=0.7)
-    return module
+    return randomise(KINDS[kind][0]())
 
 
 def run(module, words, states, session=None):
@@ -89,10 +85,7 @@ def test_equals_the_equations_forward_and_backward(kind, chunk, length, monkeypa
 @pytest.mark.parametrize("summary_dim", [None, D])
 @pytest.mark.parametrize("with_context", [True, False])
 def test_readout_equals_the_equation(summary_dim, with_context):
-    torch.manual_seed(3)
-    module = Readout(state_dim=D, embed_dim=E, summary_dim=summary_dim).double()
-    for parameter in module.parameters():
-        nn.init.normal_(parameter, std=0.5)
+    module = randomise(Readout(state_dim=D, embed_dim=E, summary_dim=summary_dim))
     words, states = sequences(rows=1)
     contexts = torch.randn(1, 5, E, dtype=torch.float64) if with_context else None
     summaries = None if summary_dim is None else states.flip(1)

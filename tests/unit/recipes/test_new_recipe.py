@@ -16,6 +16,7 @@ from dc_nmt_plugin.recipes.recipe import load
 from dc_nmt_plugin.recipes.settings import settings_of
 from dc_nmt_plugin.recipes.sources import Sources
 from dc_nmt_plugin.recipes.splits import make_text
+from dc_nmt_plugin.text.lines import read_lines
 from dc_nmt_plugin.text.preparation import tokenise
 from dc_nmt_plugin.text.tokenizers import detokenize
 
@@ -23,20 +24,15 @@ PAIRS = 400
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def here(cwd):
     """A folder with 400 pairs, of which ten are there twice."""
-    monkeypatch.chdir(tmp_path)
     every = toy_text("de", "en", PAIRS + 30, seed=3)
     train = every[: PAIRS - 10]
     for name, pairs in (("a", train + train[:10]), ("v", every[-40:-20]), ("t", every[-20:])):
         for side, code in enumerate(("de", "en")):
             lines = [pair[side] for pair in pairs]
-            (tmp_path / f"{name}.{code}").write_text("\n".join(lines) + "\n", "utf-8")
-    return tmp_path
-
-
-def lines(path):
-    return path.read_text("utf-8").splitlines()
+            (cwd / f"{name}.{code}").write_text("\n".join(lines) + "\n", "utf-8")
+    return cwd
 
 
 def refused(capsys, *words):
@@ -51,17 +47,17 @@ def test_what_is_not_given_is_held_out_and_not_trained_on(here, capsys):
     output = capsys.readouterr().out
     assert "held out of --train (seed 1)" in output and "dc-nmt run mine" in output
     text = here / "mine/text"
-    count = {split: len(lines(text / f"{split}.de")) for split in ("train", "valid", "test")}
+    count = {split: len(read_lines(text / f"{split}.de")) for split in ("train", "valid", "test")}
     assert count == {"train": PAIRS - 40, "valid": 20, "test": 20}
-    trained = set(lines(text / "train.de")), set(lines(text / "train.en"))
-    pairs = list(zip(lines(here / "a.de"), lines(here / "a.en"), strict=True))
+    trained = set(read_lines(text / "train.de")), set(read_lines(text / "train.en"))
+    pairs = list(zip(read_lines(here / "a.de"), read_lines(here / "a.en"), strict=True))
     for split in ("valid", "test"):
-        held = list(zip(lines(text / f"{split}.de"), lines(text / f"{split}.en"), strict=True))
-        for pair in held:
+        held = [read_lines(text / f"{split}.{code}") for code in ("de", "en")]
+        for pair in zip(*held, strict=True):
             assert pair in pairs
             assert pair[0] not in trained[0] and pair[1] not in trained[1], "seen in training"
     again = make_recipe(NewOptions(here / "again", [here / "a.de", here / "a.en"]))
-    assert lines(here / "again/text/test.de") == lines(text / "test.de")
+    assert read_lines(here / "again/text/test.de") == read_lines(text / "test.de")
     assert again[1][0].startswith("train: 360 pairs")
 
 
@@ -80,10 +76,10 @@ def test_given_sets_are_used_where_they_are(here, capsys):
 def test_given_and_held_out_sets_have_nothing_in_common(here, capsys):
     """Not even where the given test set is a part of the training text."""
     for code in ("de", "en"):
-        part = lines(here / f"a.{code}")[20:60]
+        part = read_lines(here / f"a.{code}")[20:60]
         (here / f"t.{code}").write_text("\n".join(part) + "\n", "utf-8")
     assert cli.main(["new", "mine", "--train", "a.de", "a.en", "--test", "t.de", "t.en"]) == 0
-    assert not set(lines(here / "mine/text/valid.de")) & set(lines(here / "t.de"))
+    assert not set(read_lines(here / "mine/text/valid.de")) & set(read_lines(here / "t.de"))
     words = ["--train", "a.de", "a.en", "--valid", "t.de", "t.en", "--test", "v.de", "v.en"]
     capsys.readouterr()
     assert cli.main(["new", "other", *words]) == 0
@@ -91,7 +87,7 @@ def test_given_and_held_out_sets_have_nothing_in_common(here, capsys):
     assert recipe.task.splits.exclude_valid and recipe.task.splits.exclude_test
     sources = Sources(recipe, None, here, lambda _: None)
     make_text(Corpora(sources, here / "work", None, False), here / "text")
-    assert not set(lines(here / "text/train.de")) & set(lines(here / "t.de"))
+    assert not set(read_lines(here / "text/train.de")) & set(read_lines(here / "t.de"))
 
 
 def test_the_recipe_is_a_recipe(here):
@@ -144,7 +140,7 @@ def test_gzipped_files_and_codes(here):
 )
 def test_refused_in_one_sentence_and_nothing_is_left(words, pieces, here, capsys):
     (here / "copy.en").write_bytes((here / "a.de").read_bytes())
-    gap = lines(here / "t.de")
+    gap = read_lines(here / "t.de")
     (here / "gap.de").write_text("\n".join([*gap[:2], " ", *gap[3:]]) + "\n")
     unspaced = [f"これは長い文で、空白がありません{n}番目" for n in range(PAIRS)]
     (here / "ja.en").write_text("\n".join(unspaced) + "\n", "utf-8")
@@ -159,9 +155,9 @@ def test_text_that_changed_is_noticed(here, capsys):
     make_recipe(NewOptions(here / "mine", train, valid, test))
     before = load("mine").text_words()
     assert cli.main(["recipe", "text", "mine", "--work", "w", "--out", "to"]) == 0
-    assert len(lines(here / "to/test.en")) == 20
+    assert len(read_lines(here / "to/test.en")) == 20
     # also a change that keeps the size
-    (here / "t.en").write_text("\n".join(reversed(lines(here / "t.en"))) + "\n", "utf-8")
+    (here / "t.en").write_text("\n".join(reversed(read_lines(here / "t.en"))) + "\n", "utf-8")
     later = (here / "t.en").stat().st_mtime + 10
     os.utime(here / "t.en", (later, later))
     recipe = here / "mine/recipe.yaml"
@@ -224,6 +220,6 @@ def test_short_lines_without_spaces(tmp_path, sentence):
 def test_references_that_cannot_be_scored_with(here, capsys, line, words):
     """Not after the training, when dc-nmt score would refuse them."""
     path = here / "t.en"
-    path.write_text("\n".join([line, *lines(path)[1:]]) + "\n", "utf-8")
+    path.write_text("\n".join([line, *read_lines(path)[1:]]) + "\n", "utf-8")
     message = refused(capsys, "mine", "--train", "a.de", "a.en", "--test", "t.de", "t.en")
     assert "--test: t.en, line 1: " in message and words in message and not (here / "mine").exists()

@@ -164,8 +164,7 @@ def test_texts_that_are_prepared_stay_so():
 @pytest.mark.parametrize(
     ("more", "stamp"), [((), "cdf021d1dcb7237d"), (("--update-freq", 2), "70e806bc1d5cc6b4")]
 )
-def test_a_training_is_stamped_as_it_has_always_been(more, stamp, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
+def test_a_training_is_stamped_as_it_has_always_been(more, stamp, cwd):
     plan = training("iwslt15_en_vi", "transformer_dc", *more)
     binarised = plan.training.run.binarised
     binarised.mkdir(parents=True)
