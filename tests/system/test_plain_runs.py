@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import pytest
 from commands import run
+from records import write_scored
 from systems import generation, training
 
 from dc_nmt_plugin import cli
@@ -29,7 +31,9 @@ def plain(request, corpus, tmp_path_factory):
     flags = ["--arch", arch, "--task", task, "--criterion", criterion, "--log-format", "simple"]
     for updates in (3, 6):
         more = ["--max-update", updates, "--validate-interval-updates", 2, "--seed", 7]
-        run(folder, "train", *training(corpus, folder / "dc-s7", *flags, *more)).good()
+        more += ["--valid-subset", "valid,test1"]
+        done = run(folder, "train", *training(corpus, folder / "dc-s7", *flags, *more)).good()
+        (folder / "dc-s7/printed").write_text(done.output)
     return folder / "dc-s7"
 
 
@@ -51,8 +55,25 @@ def test_fairseq_train_writes_the_record(plain, corpus):
     assert record.data.dictionaries and record.data.text and record.decodings == ()
     curves = read_curves(plain / "curve.log")
     assert [update for update, _ in curves["valid:loss"]] == [2, 3, 4, 6]
+    assert (plain / "curve.log").read_text().count("| valid |") == 4, "of the first set"
+    text = (plain / "printed").read_text()
+    printed = re.findall(r" \| train_inner \| .* loss=([\d.]+), .*num_updates=4,", text)
+    assert curves["train:loss"][2] == (4, pytest.approx(float(printed[0]), abs=1e-3))
     assert curves["train:loss"][-1][0] == 6
     assert ("valid:dv_encoder" in curves) == (record.architecture == ARCH)
+
+
+def test_another_training_in_the_folder_has_a_record_of_its_own(plain, corpus, tmp_path):
+    folder = shutil.copytree(plain, tmp_path / "dc-s7")
+    record = read_record(write_scored(folder, "out.de", ""))
+    flags = [f"--{name}={record.settings[name]}" for name in ("arch", "task", "criterion")]
+    for updates, decodings in ((7, record.decodings), (1, ())):
+        run(folder, "train", *training(corpus, folder, *flags, "--max-update", updates)).good()
+        again = read_record(folder)
+        assert (again.training.updates, again.decodings) == (updates, decodings)
+        for path in folder.glob("*.pt"):
+            path.unlink()
+    assert [update for update, _ in read_curves(folder / "curve.log")["valid:loss"]] == [1]
 
 
 def test_all_commands_take_it(plain, corpus, tmp_path, capfd):

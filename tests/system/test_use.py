@@ -39,6 +39,7 @@ from two_processes import free_port
 from dc_nmt_plugin import cli, steps
 from dc_nmt_plugin.recipes import plan, preparation
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
+from dc_nmt_plugin.runs.record import read_record
 
 EPOCHS = 3
 COMMON = [
@@ -229,6 +230,8 @@ def test_trains_to_the_end_and_translates(name, bare, texts, tmp_path, request):
     else:
         text = train(bare, case, texts, tmp_path)
         save, data, subset = tmp_path / "save", texts["first"], "test1"
+        batches = 2 if "--update-freq" in case.flags or case.program == "two processes" else 1
+        assert read_record(save).training.tokens == 80 * batches
     state = load(save)
     assert state["extra_state"]["train_iterator"]["epoch"] == EPOCHS + 1
     assert all(value.isfinite().all() for value in state["model"].values())

@@ -14,6 +14,7 @@ from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.runs import record as schema
 from dc_nmt_plugin.runs.finding import Run, located, preparation_of
 from dc_nmt_plugin.runs.record import read_record, run_folder
+from dc_nmt_plugin.tasks.run_record import _recipe
 
 ROOT = Path(__file__).parents[3]
 OTHER = [line.replace("Haus", "Boot") for line in REFERENCE]
@@ -91,6 +92,11 @@ def test_a_manifest_of_others_is_not_that_of_a_preparation(tmp_path, text):
     if text:
         write_lines(tmp_path / "raw/manifest.json", [text])
     assert preparation_of(tmp_path / "bin") is None
+
+
+def test_the_task_of_a_run_has_its_direction(tmp_path):
+    write_lines(tmp_path / "raw/manifest.json", ['{"task": "iwslt15_en_vi", "text": ""}'])
+    assert _recipe(tmp_path / "bin", "vi", "en") == "iwslt15_vi_en"
 
 
 def test_the_record_of_a_folder_at_the_root_is_in_it():

@@ -5,13 +5,16 @@ from argparse import Namespace
 import pytest
 import torch
 from fairseq.data import Dictionary
+from fairseq.logging import metrics
 
 from dc_nmt_plugin.evaluation.metrics import METRICS, default_bleu
+from dc_nmt_plugin.tasks.decoder_bleu import bleu_statistics, log_bleu
 from dc_nmt_plugin.tasks.translation import JointTranslationTask
 
 TEXTS = {
     "zh": ("我 的 老师 忘 了 公园 的 地图 。", "我 老师 在 公园 忘 了 地图 。"),
     "th": ("ครู ของ ฉัน ลืม แผนที่", "ครู ฉัน ลืม แผนที่ ใน"),
+    "qq": ("ครู ของ ฉัน ลืม แผนที่", "ครู ฉัน ลืม แผนที่ ใน"),  # a code that no table has
     "de": ("mein Lehrer vergaß die Karten im Park .", "mein Lehrer vergaß die Karte im Park ."),
 }
 
@@ -30,3 +33,7 @@ def test_the_tokeniser_is_the_languages(language):
     metric = METRICS[default_bleu(language, [reference])]
     expected, _ = metric.score([hypothesis], [reference], language)
     assert bleu.score == expected > 0
+    statistics = bleu_statistics("bleu_aux1", bleu)
+    with metrics.aggregate(new_root=True) as logged:
+        log_bleu("bleu_aux1", [dict.fromkeys(statistics, 0), statistics])  # of two workers
+    assert logged.get_smoothed_value("bleu_aux1") == round(expected, 2)
