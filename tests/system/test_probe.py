@@ -85,16 +85,17 @@ def test_the_vectors(run):
 
 def test_a_table(run, tasks, probe, tmp_path):
     plot = tmp_path / "figure"
-    code, output, errors = probe(run, "--tasks", tasks, "--only", "SentLen", "--json")
+    words = ["--tasks", tasks, "--setting", "thesis", "--only"]
+    code, output, errors = probe(run, *words, "SentLen", "--json")
     assert code == 0, errors
     report = json.loads(output)
     (found,) = report["runs"].values()
-    assert report["setting"]["lr"] == 2.5e-4 and found["layer"] == 2 and found["unknown"] == 0
+    assert report["setting"]["lr"] == 1e-3 and found["layer"] == 2 and found["unknown"] == 0
     length = found["tasks"]["SentLen"]
     # whether a sentence has two words or six is seen in any mean
     assert length["trained"]["test"] > length["majority"] + 12
     assert {"trained", "random", "bag", "majority"} == set(length)
-    code, output, _ = probe(run, "--tasks", tasks, "--only", "SentLen,WC", "--plot", plot)
+    code, output, _ = probe(run, *words, "SentLen,WC", "--plot", plot)
     assert code == 0 and "#Avg" in output and "Surface" in output
     assert plot.with_suffix(".svg").is_file()
     assert f"{length['trained']['test']:.2f}" in output

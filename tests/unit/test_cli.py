@@ -71,7 +71,8 @@ LIGHT = {
     "recipe list": (0, 15),
     "paper list": (0, 25),
     f"results {ROOT}/examples/multi30k_en_de/runs/modern": (0, 30),
-    "train multi30k_en_de transformer_dc --dry-run": (0, 30),
+    f"results {ROOT}/examples/europarl_en_fr/seeds": (0, 30),  # runs with seeds beside the table
+    "train multi30k_en_de transformer_dc --gpus 2 --dry-run": (0, 30),
     "arch-flags transformer_dcc": (2, 40),
     "prepare wmt14_en_ed": (2, 54),
 }
@@ -116,14 +117,11 @@ def test_a_listing_or_a_plan_imports_little(line, tmp_path):
         ("train multi30k_en_de transformer_dc --seed 1 --seed 2", 2, "given twice"),
     ],
 )
-def test_a_wrong_command_line_has_one_sentence(
-    line, status, sentence, capsys, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_a_wrong_command_line_has_one_sentence(line, status, sentence, capsys, cwd):
     assert cli.main(line.split()) == status
     errors = capsys.readouterr().err
     assert sentence in errors and errors.count("\n") == 1
-    assert not list(tmp_path.iterdir())
+    assert not list(cwd.iterdir())
 
 
 def test_options_and_arguments_come_in_any_order():

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from dc_nmt_plugin.checkpoints.averaging import find_checkpoints
 from dc_nmt_plugin.checkpoints.loading import load_checkpoint
 from dc_nmt_plugin.commands.average import main
 from dc_nmt_plugin.errors import UsageError, UserError
@@ -80,27 +79,22 @@ def test_float32_sums_do_not_lose_small_parts(tmp_path):
     assert state["model"]["w"].item() == pytest.approx(0.6)  # 0.0 if summed in float32
 
 
-def folder_of(tmp_path: Path, *names: str, **cfg) -> Path:
-    for name in names:
-        save(tmp_path / name, {"w": torch.zeros(1)}, **cfg)
-    return tmp_path
-
-
 @pytest.mark.parametrize(
     ("chosen", "expected"),
     [
-        ({"last": 2, "kind": "epoch"}, ["checkpoint9.pt", "checkpoint10.pt"]),
-        ({"last": 2, "kind": "update"}, ["checkpoint_1_900.pt", "checkpoint_2_1000.pt"]),
+        ("--last 2 --kind epoch", ["checkpoint9.pt", "checkpoint10.pt"]),
+        ("--last 2 --kind update", ["checkpoint_1_900.pt", "checkpoint_2_1000.pt"]),
     ],
 )
 def test_choice_from_a_folder(tmp_path, chosen, expected):
-    folder = folder_of(
-        tmp_path,
+    for name in (
         *("checkpoint2.pt", "checkpoint9.pt", "checkpoint10.pt", "checkpoint_last.pt"),
         *("checkpoint_1_800.pt", "checkpoint_1_900.pt", "checkpoint_2_1000.pt"),
         *("checkpoint.best_loss_10.5.pt", "checkpoint_best.pt"),
-    )
-    assert [path.name for path in find_checkpoints(folder, **chosen)] == expected
+    ):
+        save(tmp_path / name, {"w": torch.zeros(1)})
+    state = average(tmp_path / "mean.pt", tmp_path, *chosen.split())
+    assert state["averaged_checkpoints"] == expected
 
 
 def test_different_models_are_refused_by_name(tmp_path):

@@ -13,14 +13,22 @@ from dc_nmt_plugin import cli
 from dc_nmt_plugin.models.presets import FAMILIES, architectures
 
 
-@pytest.mark.parametrize("name", ["transformer_dc_tiny", "gru_selfattn_residual",
-                                  "lstm_lm_selfattn_residual_plain"])  # fmt: skip
-def test_the_printed_command_is_complete(name, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("name", "batches"),
+    [
+        ("transformer_dc_tiny", "4960 --update-freq 1 --max-update 160000"),
+        ("transformer_ctxaware", "4096 --update-freq 8 --max-update 100000"),
+        ("gru_selfattn_residual", "4000 --update-freq 1 --max-update 250000"),
+        ("lstm_lm_selfattn_residual_plain", "4096 --max-epoch 20"),
+    ],
+)
+def test_the_printed_command_is_complete(name, batches, tmp_path, capsys):
     """fairseq takes it, and a model with these settings is what it would build."""
     assert cli.main(["arch-flags", name, "--all"]) == 0
     text = capsys.readouterr().out
     words = shlex.split(text[text.index("fairseq-train") :].split("\n\n")[0].replace("\\\n", " "))
     assert words[:3] == ["fairseq-train", "DATA", "--user-dir"]
+    assert f"--max-tokens {batches} --save-dir checkpoints/{name}" in " ".join(words)
     words[1] = str(tmp_path)
     parser = options.get_training_parser()
     args = options.parse_args_and_arch(parser, words[1:])

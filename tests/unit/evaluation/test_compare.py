@@ -85,12 +85,13 @@ def test_the_t_test_of_a_paper_and_latex(folder, texts, capsys):
 
 def test_the_printed_command_of_compare_mt_makes_its_page(folder, capsys, monkeypatch):
     words = [str(folder / word) for word in ("base", "good")]
-    words += ["--reference", str(folder / "ref.en"), "--target-lang", "en", "--texts"]
+    words += ["--reference", str(folder / "ref.en"), "--target-lang", "en"]
+    words += ["--metric", "mteval-v13a-lc", "--texts"]
     assert compare_command.main([*words, str(folder / "texts")]) == 0
     printed = capsys.readouterr()
     (command,) = [line for line in printed.err.splitlines() if "compare-mt" in line]
     monkeypatch.setattr(sys, "argv", shlex.split(command.partition(": ")[2]))
-    assert sys.argv[0] == "compare-mt"
+    assert sys.argv[0] == "compare-mt" and "case_insensitive=True" in command
     (program,) = entry_points(group="console_scripts", name="compare-mt")
     program.load()()
     page = (folder / "texts/report/index.html").read_text()
@@ -105,8 +106,9 @@ def test_the_printed_command_of_compare_mt_makes_its_page(folder, capsys, monkey
 
 def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch):
     monkeypatch.chdir(folder)
-    for name, kind in (("base", ""), ("good", "--tokenized --tokenizer moses")):
-        flags = f"{name} {kind} --reference ref.en --target-lang en --paper chrf"
+    kinds = {"base": "--paper chrf", "good": "--paper ter --tokenized --tokenizer moses"}
+    for name, kind in kinds.items():
+        flags = f"{name} {kind} --reference ref.en --target-lang en"
         score_command.main([*flags.split(), "--out", f"runs/{name}/run.json"])
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
@@ -143,10 +145,9 @@ def test_bad_input(folder, flags, message, capsys):
         compare(folder, flags, capsys)
 
 
-def test_a_kept_run_names_the_command_that_makes_its_reference(tmp_path, monkeypatch):
+def test_a_kept_run_names_the_command_that_makes_its_reference(cwd):
     kept = Path(__file__).parents[3] / "examples/multi30k_en_de/runs"
     for name in ("transformer_standard-s1", "transformer_dc-s1"):
-        shutil.copytree(kept / name, tmp_path / name)
-    monkeypatch.chdir(tmp_path)
+        shutil.copytree(kept / name, cwd / name)
     with pytest.raises(UserError, match="'dc-nmt prepare multi30k_en_de' makes it"):
         compare_command.main(["transformer_standard-s1", "transformer_dc-s1"])

@@ -18,11 +18,10 @@ BEAM_4 = {"beam": 4, "lenpen": 0.6, "length_penalty": "wu"}
 
 
 @pytest.fixture
-def runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def runs(cwd):
 
     def make(task, model, training, search, paper="mteval-v13a", ways=("",), lines=REFERENCE):
-        folder = tmp_path / "runs" / task
+        folder = cwd / "runs" / task
         run = folder / shlex.quote(model).strip("'").replace(" ", "")
         write_run(run, model.split()[0], f"{' '.join(model.split()[1:])} {training}")
         (folder / "ref.de").write_text("\n".join(REFERENCE) + "\n")
@@ -65,3 +64,7 @@ def test_x4_two_masks_of_one_run_are_two_rows(runs, capsys):
     published = {row["label"]: row["published"]["score"] for row in rows(capsys, run)}
     name = run.name
     assert published == {name: 29.08, f"{name}, mask1": None, f"{name}, mask2": None}
+    scores = (Score("mteval-v13a", 100.0, "s", "raw", True),)
+    write_scored(run, "hypotheses.de", "../ref.de", subset="valid", scores=scores)
+    (row,) = rows(capsys, run, "--subset", "valid")
+    assert row["published"]["score"] is None, "the papers print numbers of test sets"
