@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import msgspec
@@ -10,11 +11,12 @@ from records import tokens_of, write_record
 
 from dc_nmt_plugin.commands import paper
 from dc_nmt_plugin.flags import replaced, typed_flags
-from dc_nmt_plugin.papers.comparison import Cell, cells
+from dc_nmt_plugin.papers.comparison import Cell, _number, cells
 from dc_nmt_plugin.papers.reader import find_item
 from dc_nmt_plugin.papers.selection import baseline
 from dc_nmt_plugin.papers.systems import decoding_of
 from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_training
+from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import SCHEMA, Data, Decoding, Record, Score, Training
 
 TABLE = "thesis, Table 4.6b"
@@ -22,9 +24,7 @@ OTHER = "to published: nothing for runs of other settings: "
 UPDATES = "--max-update 5000, in the recipe 200000"
 
 
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("cwd")
 
 
 def finished(
@@ -55,6 +55,7 @@ def finished(
     for name, text in texts.items():
         if text is not None:
             (run.folder / name).write_text(text)
+    return Run.read(run.folder)
 
 
 def table(capsys, *words):
@@ -71,15 +72,15 @@ def table(capsys, *words):
     ],
 )
 def test_a_run_of_other_settings_is_shown_without_a_gap(other, note, capsys):
-    finished("Baseline", 30.00)
+    finished("Baseline", 30.90)
     finished("MS-1", 31.00, **other)
     text = table(capsys)
-    assert "31.00" in text and "-0.58" in text and "-0.32" not in text
+    assert "31.00" in text and "+0.32" in text and "-0.32" not in text
     assert text.count(f"{OTHER}{note}\n") == 1
 
 
 @pytest.mark.parametrize(
-    "state", [{"training_stamp": None}, {"training_stamp": "1-1\n"}, {"logged": 20_000}]
+    "state", [{"training_stamp": None}, {"training_stamp": "1-1\n"}, {"logged": 190_000}]
 )
 def test_a_training_that_goes_on_is_not_done(state):
     finished("MS-1", 31.00, **state)
@@ -95,6 +96,8 @@ def test_a_difference_is_over_the_seeds_that_both_have(capsys):
     (cell,) = cells(find_item(TABLE), ["MS-1"], (1, 2, 3))
     assert (cell.ours, cell.difference) == ((31.0, 32.5, 50.0), 1.5)
     assert "over the seeds that both have" in table(capsys, "--seeds", "1,2")
+    _, row = json.loads(table(capsys, "--seeds", "1,2", "--json"))
+    assert (row["mean"], row["deviation"]) == (31.75, pytest.approx(1.0607, abs=1e-4))
 
 
 def test_speeds_of_two_machines_have_no_gap():
@@ -102,6 +105,12 @@ def test_speeds_of_two_machines_have_no_gap():
     assert one.gap == pytest.approx(-0.58)
     for measure in ("train-steps", "decode-sentences", "decode-tokens"):
         assert replace(one, measure=measure).gap is None
+    run = finished("MS-1", 31.0)
+    training = replace(run.record.training, updates=600, seconds=300.0, parameters=2_500_000)
+    decoding = replace(run.decoding, sentences_per_second=3.0, tokens_per_second=40.0)
+    run = Run(run.path, replace(run.record, training=training), decoding)
+    measures = ("params", "train-steps", "decode-sentences", "decode-tokens")
+    assert [_number(run, measure) for measure in measures] == [2.5, 2.0, 3.0, 40.0]
 
 
 def test_a_difference_is_to_the_row_it_is_printed_for():

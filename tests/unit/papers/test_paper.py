@@ -8,6 +8,7 @@ import pytest
 
 from dc_nmt_plugin.commands import paper
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.papers import parameters
 from dc_nmt_plugin.papers import plan as jobs
 
 
@@ -25,17 +26,23 @@ def test_show_prints_the_published_numbers(capsys):
     shown = printed(capsys, "show", "thesis, tab. 3.4", "--markdown")
     assert "| M-10, n = 5 | 86.4 | 2.76 | 29.12 |" in shown
     assert "to train all rows with one seed: 43 training runs, " in shown
+    assert " -27.01, p < 0.01  " in printed(capsys, "show", "thesis, Table 3.5")
 
 
-def test_parameters_of_a_table(capsys):
+def test_parameters_of_a_table(capsys, monkeypatch):
     out = printed(capsys, "parameters", "--item", "thesis, Table 4.6a")
     assert out.count("ok") == 7 and "Table 3.2" not in out
     rows = json.loads(printed(capsys, "parameters", "--item", "thesis, Table 4.6a", "--json"))
     assert len(rows) == 7 and all(row["within"] for row in rows)
+    assert len({row["vocabulary"] for row in rows}) == 1, "it is fitted to the baseline alone"
+    for row in rows:
+        assert row["difference"] == pytest.approx(row["built"] / row["published"] - 1, abs=1e-4)
+    monkeypatch.setattr(parameters, "TOLERANCE", 1e-9)
+    assert paper.main(["parameters", "--item", "thesis, Table 4.6a"]) == 1
+    assert capsys.readouterr().out.count("NOT MET") == 6, "all but the baseline"
 
 
-def test_a_run_ends_in_the_table(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_a_run_ends_in_the_table(cwd, monkeypatch, capsys):
     monkeypatch.setattr(jobs, "run_jobs", lambda jobs: print("[1/2] dc-nmt prepare"))
     assert paper.main(["run", "dual-context, Figure 3"]) == 0
     out = capsys.readouterr().out
@@ -79,10 +86,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("line", "message"), WRONG)
-def test_wrong_input_gets_one_sentence(line, message, tmp_path, monkeypatch):
+def test_wrong_input_gets_one_sentence(line, message, cwd):
     import shlex
 
-    monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=message) as error:
         paper.main(shlex.split(line))
     assert "\n" not in str(error.value)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from dc_nmt_plugin import cli
+from dc_nmt_plugin.commands import evaluate
+from dc_nmt_plugin.commands.parser import values_of
 from dc_nmt_plugin.papers.plan import Options, plan
 from dc_nmt_plugin.papers.reader import find_item, read_documents
 from dc_nmt_plugin.papers.selection import NEEDED, is_open, left_out, runs_of
@@ -19,6 +21,7 @@ from dc_nmt_plugin.papers.systems import (
     has_run,
     size_of,
 )
+from dc_nmt_plugin.recipes.plan import RunOptions, plan_run
 from dc_nmt_plugin.recipes.recipe import load
 
 OUT = Path("out")
@@ -47,15 +50,25 @@ def command_of(entry):
     return ("evaluate", decoding.training.task, decoding.training.arch), ""
 
 
+def evaluated(job):
+    """The run and the flags of an evaluation, as its command reads them."""
+    args, flags = evaluate.parser().parse_with_flags(job.words[1:])
+    return plan_run(values_of(RunOptions, args)), tuple(flags)
+
+
 def test_every_reproducible_number_has_a_plan_that_ends_in_it():
     for item in ITEMS:
         own = [entry for entry in item.entries if entry.is_of_a_run and is_open(entry, NEEDED)]
         found = plan(item, (), GIVEN, OUT) if own else []
+        evaluations = [evaluated(job) for job in found if job.words[0] == "evaluate"]
         for entry in own:
             if entry.measure == "params":
                 words = ("paper", "parameters", "--item", item.full_name)
                 assert any(job.words == words for job in found)
             elif has_run(entry):
+                decoding = decoding_of(entry)
+                assert (decoding.run(1), decoding.flags) in evaluations
+                assert ("--decode-with" in decoding.flags) == (entry.part != "main")
                 start, folder = command_of(entry)
                 shown = [str(job) for job in found if job.words[: len(start)] == start]
                 assert any(folder in text for text in shown), (item.full_name, entry.cell)
@@ -73,8 +86,9 @@ def test_every_other_number_is_left_out_with_its_reason():
             if reason == "yes" or not entry.is_of_a_run:
                 continue
             assert reason in left_out(item, [entry.row], ()).values()
-            for flag in (flag for flag in NEEDED if flag in reason):
-                assert reason not in left_out(item, [entry.row], [flag]).values()
+            for flag in NEEDED:
+                still = reason in left_out(item, [entry.row], [flag]).values()
+                assert still is (flag not in reason)
 
 
 def test_every_training_run_has_a_counted_model():
@@ -88,15 +102,22 @@ def test_every_training_run_has_a_counted_model():
 def test_a_row_and_a_column_name_one_cell():
     runs = [job.training for job in jobs("dual-context, Table 2", "En→Vi", "Enc-DC")]
     assert [str(run) for run in runs if run] == ["iwslt15_en_vi transformer_dc_iwslt_ff512"]
+    # a row with a difference needs its baseline too
+    runs = [job.training.arch for job in jobs("thesis, Table 4.6b", "MS-1") if job.training]
+    assert runs == ["transformer_standard_iwslt", "transformer_ms_aux_iwslt"]
 
 
-def test_the_commands_understand_their_words(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_commands_understand_their_words(cwd):
     for name in ("thesis, Table 4.6b", "context-aware, Table 1", "residual-decoder, Table 3"):
         for job in jobs(name):
             if job.words[0] in ("prepare", "train", "evaluate"):
                 assert cli.main([*job.words, "--dry-run"]) == 0, str(job)
-    assert not list(tmp_path.iterdir())
+    assert not list(cwd.iterdir())
+
+
+def test_each_seed_has_an_output_of_its_own():
+    outputs = [job.output for job in jobs("thesis, Figure 4.8", seeds=(1, 2)) if job.output]
+    assert len(set(outputs)) == len(outputs) == 2
 
 
 def test_sizes_of_trainings_add_up():

@@ -73,6 +73,9 @@ def test_another_decoder_mask_set_or_metric_has_no_number():
     assert str(number(*vietnamese, metric="sacrebleu").score) == "31.32"
     auxiliary = number(*vietnamese, metric="sacrebleu", search={"decode-with": "aux:1"})
     assert str(auxiliary.score) == "30.63"
+    fused = ("iwslt15_en_vi", "transformer_ms_aux_aif_iwslt")
+    scores = [number(*fused, metric="sacrebleu", search=s) for s in ({}, {"no-aux-fusion": True})]
+    assert scores[0] is not None and scores[1] is None
 
 
 def test_search_and_size_of_the_batch_are_settings():
