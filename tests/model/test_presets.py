@@ -15,6 +15,7 @@ from dc_nmt_plugin.models.count import count
 from dc_nmt_plugin.models.options import read_config
 from dc_nmt_plugin.models.presets import FAMILIES, SIZES, architectures
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
+from dc_nmt_plugin.models.transformer.model import TransformerModel
 from dc_nmt_plugin.names import PUBLISHED
 from dc_nmt_plugin.papers.parameters import published_items, published_rows
 
@@ -122,8 +123,6 @@ def test_stock_criterion_with_auxiliary_decoders_is_refused():
 
 
 def test_sharing_needs_a_joint_dictionary():
-    from dc_nmt_plugin.models.transformer.model import TransformerModel
-
     other = argparse.Namespace(
         source_dictionary=task(5).source_dictionary, target_dictionary=task(6).target_dictionary
     )

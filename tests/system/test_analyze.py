@@ -9,6 +9,7 @@ import torch
 from commands import run
 from helpers import few
 from records import write_run
+from reference import attention_spans as spans
 from reference import dependency
 from systems import train
 
@@ -160,6 +161,20 @@ def test_dependency_is_that_of_loops(models, measured):
     shown = found["sentence"]
     assert shown["index"] == 2 and shown["pieces"][-1] == "<EOS>"
     assert len(shown["pieces"]) == len(shown["dependency"])
+
+
+def test_attention_is_that_of_loops(models, measured):
+    folder = models("transformer_mlmha")
+    records = [each for _, each in one_by_one(subject_of(folder, "test1"))]
+    own = [each["encoder.stack.layers.0.self_attn"]["weights"][0] for each in records]
+    source = [each["decoder.stack.layers.0.encoder_attn"]["weights"][0, 0] for each in records]
+    for of, number, reference, weights, keys in (
+        ("encoder", "distances", spans.mean_distance, own, "lower"),
+        ("source", "entropies", spans.mean_entropy, source, "all"),
+    ):
+        found = measured("attention", folder, "--subset", "test1", "--of", of)["layers"][0]
+        expected = [reference(weights, head, keys) for head in (0, 1)]
+        assert found[number] == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize(("side", "lang"), [("encoder", "xx"), ("decoder", "yy")])

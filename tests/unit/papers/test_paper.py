@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
@@ -87,8 +88,6 @@ WRONG = [
 
 @pytest.mark.parametrize(("line", "message"), WRONG)
 def test_wrong_input_gets_one_sentence(line, message, cwd):
-    import shlex
-
     with pytest.raises(UserError, match=message) as error:
         paper.main(shlex.split(line))
     assert "\n" not in str(error.value)
