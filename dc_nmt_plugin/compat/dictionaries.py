@@ -18,7 +18,7 @@ from .change import Function, replace
 from .continuing import is_in
 
 # settings that change how a model is trained, not what it computes
-_MAY_CHANGE = re.compile("dropout|layerdrop|checkpoint|path|_positions|aux_weight|[tsd]_init")
+_MAY_CHANGE = re.compile("drop|checkpoint|path|_positions|aux_weight|(scaled|weight|bias)_init")
 
 # called with the trainer of a run that begins or continues
 when_training_begins: list[Callable[[Any], None]] = []
