@@ -35,10 +35,9 @@ _STOPPING_FLAGS = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}
 # flags in which runs of one system may differ: seed, folders, settings of the machine; of the batch
 # the tokens of an update are compared instead
 _FREE_FLAGS = {
-    *("seed", "tensorboard-logdir", "wandb-project"),
+    *("seed", "tensorboard-logdir", "wandb-project", "cuda-graphs"),
     *("max-tokens", "max-tokens-valid", "update-freq", "num-workers", "ddp-backend", "cpu"),
     *("distributed-world-size", "log-format", "log-interval", "log-file", "no-progress-bar"),
-    "cuda-graphs",
 }
 _TOKENS, _TEXT = "tokens an update", "digest of the training text"
 FURTHER_METRICS = ("mteval-v13a-lc", "chrf")  # columns beside the table's metric
@@ -81,7 +80,7 @@ class RunRow:
     compared_seeds: list[str] | None = None
     against: Difference | None = None  # None for the baseline, and for too little text
     corrected_p: float | None = None  # by Holm for the number of systems; None if `differs`
-    differs: str = ""  # what differs from the baseline's training, besides the model
+    differs: str = ""  # what differs from the baseline's training and search, besides the model
     published: PublishedScore = PublishedScore()
     to_published: float | None = None  # the run's score by that metric minus the published one
 
@@ -150,7 +149,7 @@ def collect(
         differs = ""
         # who names a baseline wants the test, whatever differs
         if comparison.corrected_p is not None and not baseline:
-            differs = _training_differences(row_runs[0], ordered[0])
+            differs = _differences(row_runs[0], ordered[0])
         published = find_published(row_runs[0], metric.name)
         rows.append(_row(comparison, row_runs, ordered[0], list(signatures), differs, published))
     return RunTable(metric.name, signatures, len(sides[0].hypotheses), rows)
@@ -208,7 +207,7 @@ def _check_same_settings(label: str, runs: Sequence[Run]) -> None:
     """Checks that the runs of a row differ in the seed alone.
 
     Raises:
-        UserError: they were trained with other settings, updates, tokens or text
+        UserError: they differ in settings, updates, tokens, text or search
     """
     first = runs[0]
     for run in runs[1:]:
@@ -219,10 +218,10 @@ def _check_same_settings(label: str, runs: Sequence[Run]) -> None:
             )
 
 
-def _training_differences(run: Run, baseline: Run) -> str:
-    """Returns in words how the training of two runs differs, besides the model."""
+def _differences(run: Run, baseline: Run) -> str:
+    """Returns in words how training and search of two runs differ, besides the model."""
     differences = []
-    for name, value, other_value in _differing(_training(run), _training(baseline)):
+    for name, value, other_value in _differing(_conditions(run), _conditions(baseline)):
         if name == _TEXT:
             differences.append("another training text")
         elif isinstance(value, int):
@@ -236,18 +235,20 @@ def _settings(run: Run) -> dict[str, Any]:
     """Returns the settings that are the same for every seed: name → value, None if unknown."""
     settings = run.record.settings
     flags = {f"--{flag}": value for flag, value in settings.items() if flag not in _FREE_FLAGS}
-    return {**flags, **_training(run)}
+    return {**flags, **_conditions(run)}
 
 
-def _training(run: Run) -> dict[str, Any]:
-    """Returns facts of a training: name → value, None if unknown."""
+def _conditions(run: Run) -> dict[str, Any]:
+    """Returns facts of training and search: name → value, None if unknown."""
     record = run.record
-    precision = next((flag for flag in _PRECISION_FLAGS if record.settings.get(flag)), "fp32")
+    search = {} if run.decoding.name else run.decoding.search  # --as: searches are compared
     return {
         "updates": None if record.settings.keys() & _STOPPING_FLAGS else run.updates,
         _TOKENS: record.training.tokens,
         _TEXT: record.data.text,
-        "precision": precision,
+        "precision": next((flag for flag in _PRECISION_FLAGS if record.settings.get(flag)), "fp32"),
+        "beam": search.get("beam", 5) if search else None,
+        "length penalty": search.get("lenpen", 1) if search else None,
     }
 
 
@@ -255,11 +256,10 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tup
     """Yields the names and both values of known settings that differ."""
     for name in dict.fromkeys([*one, *other]):  # each name once, in this order
         value, other_value = one.get(name, "not given"), other.get(name, "not given")
-        if value is None or other_value is None:
+        if value is None or other_value is None or value == other_value:
             continue
-        if name == _TOKENS and math.isclose(value, other_value, rel_tol=0.02):
-            continue  # rounded over other numbers of GPUs
-        if value != other_value:
+        # tokens of an update are rounded over other numbers of GPUs
+        if name != _TOKENS or not math.isclose(value, other_value, rel_tol=0.02):
             yield name, value, other_value
 
 

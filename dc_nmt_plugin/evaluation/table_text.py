@@ -173,7 +173,7 @@ def _notes(table: RunTable, code: str) -> list[str]:
     for row in others:
         if row.differs:
             notes.append(
-                f"{row.label}: no stars, because its training differs from the baseline's: "
+                f"{row.label}: no stars, because more than the model differs from the baseline: "
                 f"{row.differs} (--baseline NAME tests it all the same)"
             )
     return notes + _notes_on_speeds(table) + _notes_on_published(table)

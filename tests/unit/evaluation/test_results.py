@@ -100,16 +100,17 @@ def test_the_baseline_is_plain_by_its_settings(task, capsys):
     """Not by its name; and a shorter training is no reason for stars."""
     plain = "transformer_standard"
     finished(task, "a-mixed", arch=plain, flags="--encoder-layers-of 'dual_context standard'")
-    finished(task, "a-standard", arch=plain)
-    worse = ["Ein Haus.", *OTHER[1:]]
-    finished(task, "short", worse, updates=60, flags="--fp16")
+    finished(task, "a-standard", arch=plain, decoding={"search": "--lenpen 1"})
+    worse, greedy = ["Ein Haus.", *OTHER[1:]], {"search": "--beam 1"}
+    finished(task, "short", worse, updates=60, flags="--fp16", decoding=greedy)
     first, *others = rows(capsys, task)
     assert first["label"] == "a-standard"
     (short,) = [row for row in others if row["label"] == "short"]
-    assert short["differs"] == "updates 60 instead of 2,000; precision fp16 instead of fp32"
+    assert short["differs"].startswith("updates 60 instead of 2,000; precision fp16 instead of fp")
+    assert short["differs"].endswith("; beam 1 instead of 5")
     assert short["against"]["p_value"] < 0.05 and short["corrected_p"] is None
     results(task)
-    assert "short: no stars, because its training differs" in capsys.readouterr().out
+    assert "short: no stars, because more than the model" in capsys.readouterr().out
     results(task, "--baseline", "a-standard")
     assert "no stars" not in capsys.readouterr().out
 
@@ -174,6 +175,10 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
         results(task, "--over-seeds")
     run(3, 0.1, "--max-tokens 1000 --cuda-graphs")
     assert {row["label"]: row["seeds"] for row in rows(capsys, task, "--over-seeds")}["plain"] == 3
+    for seed, beam in ((1, 5), (3, 4)):
+        run(seed, 0.1, decoding={"search": f"--beam {beam}"})
+    with pytest.raises(UserError, match="beam is 5 in plain-s1 and 4 in plain-s3"):
+        results(task, "--over-seeds")
     run(3, 0.1, updates=99)
     with pytest.raises(UserError, match="updates is 2000 in plain-s1 and 99 in plain-s3"):
         results(task, "--over-seeds")
