@@ -3,6 +3,8 @@
 import argparse
 
 import pytest
+import yaml
+from commands import ROOT
 from fairseq import options
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.models import ARCH_MODEL_REGISTRY
@@ -20,6 +22,7 @@ from dc_nmt_plugin.names import PUBLISHED
 from dc_nmt_plugin.papers.parameters import published_items, published_rows
 
 ITEMS = dict(published_items())
+PAPERS = yaml.safe_load((ROOT / "tests/data/presets.yaml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("place", ITEMS)
@@ -52,8 +55,8 @@ def test_the_meta_count_is_the_real_models():
 UNSIZED = [name for name in architectures() if not name.endswith(tuple(f"_{s}" for s in SIZES))]
 
 
-@pytest.mark.parametrize("name", few(architectures(), *UNSIZED))
-def test_every_architecture_parses_and_is_valid(name, tmp_path):
+@pytest.mark.parametrize("name", few(architectures(), *UNSIZED, *PAPERS))
+def test_every_architecture_parses_and_is_the_papers(name, tmp_path):
     architecture = architectures()[name]
     assert name in ARCH_MODEL_REGISTRY
     assert architecture.family.criterion in CRITERION_REGISTRY
@@ -61,9 +64,10 @@ def test_every_architecture_parses_and_is_valid(name, tmp_path):
     flags = ["--arch", name, "--criterion", architecture.family.criterion]
     flags += ["--task", architecture.family.task, str(tmp_path)]
     args = options.parse_args_and_arch(options.get_training_parser(), flags)
-    for key, value in architecture.settings.items():
-        assert getattr(args, key) == value
-    read_config(args, architecture.config).check()
+    config = read_config(args, architecture.config)
+    for key, value in {**architecture.settings, **PAPERS.get(name, {})}.items():
+        assert getattr(config, key) == value
+    config.check()
 
 
 def test_flags_win_over_presets(tmp_path):

@@ -16,6 +16,15 @@ def randomise(module, seed=3):
     return module
 
 
+def projections(module):
+    """Of a self-attention, under the papers' names, each multiplied from the right."""
+    parts = zip("QKV", module.in_proj.weight.chunk(3), module.in_proj.bias.chunk(3), strict=True)
+    weights = {"W_O": module.out_proj.weight.t(), "b_O": module.out_proj.bias}
+    for name, w, b in parts:
+        weights[f"W_{name}"], weights[f"b_{name}"] = w.t(), b
+    return weights
+
+
 def batch(layers, side, lengths=(5, 2, 4), width=12):
     """Layer inputs (B, T, C), padded on `side` with garbage, and the padding (B, T)."""
     torch.manual_seed(4)

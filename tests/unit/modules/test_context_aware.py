@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 from reference.context_aware import context_aware_self_attention
-from reference.parameters import batch, randomise
+from reference.parameters import batch, projections, randomise
 
 from dc_nmt_plugin.modules.choices import CONTEXTS, GATES, MIXED
 from dc_nmt_plugin.modules.context_aware import ContextAwareSelfAttention
@@ -34,11 +34,7 @@ def run(module, inputs, padding, causal, past=None, session=None):
 
 def paper_weights(module, context):
     """The module's parameters under the paper's names, each multiplied from the right."""
-    weights = {}
-    projections = module.in_proj.weight.chunk(3), module.in_proj.bias.chunk(3)
-    for name, w, b in zip("QKV", *projections, strict=True):
-        weights[f"W_{name}"], weights[f"b_{name}"] = w.t(), b
-    weights["W_O"], weights["b_O"] = module.out_proj.weight.t(), module.out_proj.bias
+    weights = projections(module)
     if module.has_context:
         for i, side in enumerate(module.mixed):
             name = side.upper()

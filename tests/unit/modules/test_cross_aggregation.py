@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 import torch
 from reference.cross_aggregation import cross_aggregation, simple_routing
-from reference.parameters import batch, randomise
+from reference.parameters import batch, projections, randomise
 
 from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.masks import SequenceMask
@@ -35,11 +35,7 @@ def recorded(module, x, mask):
 
 def reference(module, x, padding, **settings):
     """Outputs of the real positions, sentence after sentence, and Λ a sentence."""
-    weights = {}
-    projections = module.in_proj.weight.chunk(3), module.in_proj.bias.chunk(3)
-    for name, w, b in zip("QKV", *projections, strict=True):
-        weights[f"W_{name}"], weights[f"b_{name}"] = w.t(), b
-    weights["W_O"], weights["b_O"] = module.out_proj.weight.t(), module.out_proj.bias
+    weights = projections(module)
     if module.vertical:
         weights["W"] = module.head_proj.weight
     outputs, lambdas = [], []

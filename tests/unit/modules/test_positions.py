@@ -63,33 +63,22 @@ def test_products_depend_on_the_distance_alone():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_rotary_attention(causal):
-    module, x = build("standard", "rotary"), inputs(5)
+@pytest.mark.parametrize("kind", ["rotary", "relative"])
+def test_attention(kind, causal):
+    module, x = build("standard", kind), inputs(6)
     output = run(module, x, SequenceMask.build(None, causal=causal))
     q, k, v = (part.unflatten(-1, (HEADS, HEAD)) for part in module.in_proj(x).chunk(3, dim=-1))
+    tables = (torch.zeros(1, HEAD, dtype=torch.float64),) * 2
+    if kind == "relative":
+        tables = module.positions.key_table, module.positions.value_table
     for row in range(2):
         heads = []
         for head in range(HEADS):
-            query = torch.stack([rotate(q[row, t, head], t) for t in range(5)])
-            key = torch.stack([rotate(k[row, t, head], t) for t in range(5)])
-            nothing = torch.zeros(1, HEAD, dtype=torch.float64)
-            tables = (nothing, nothing)
+            query, key = q[row, :, head], k[row, :, head]
+            if kind == "rotary":
+                query = torch.stack([rotate(query[t], t) for t in range(6)])
+                key = torch.stack([rotate(key[t], t) for t in range(6)])
             heads.append(relative_attention(query, key, v[row, :, head], *tables, causal=causal))
-        expected = module.out_proj(torch.cat(heads, dim=-1))
-        torch.testing.assert_close(output[row], expected, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_relative_attention(causal):
-    module, x = build("standard", "relative"), inputs(6)
-    output = run(module, x, SequenceMask.build(None, causal=causal))
-    q, k, v = (part.unflatten(-1, (HEADS, HEAD)) for part in module.in_proj(x).chunk(3, dim=-1))
-    tables = module.positions.key_table, module.positions.value_table
-    for row in range(2):
-        heads = [
-            relative_attention(*(part[row, :, h] for part in (q, k, v)), *tables, causal=causal)
-            for h in range(HEADS)
-        ]
         expected = module.out_proj(torch.cat(heads, dim=-1))
         torch.testing.assert_close(output[row], expected, rtol=0, atol=1e-10)
 
