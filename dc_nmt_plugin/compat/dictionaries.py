@@ -89,7 +89,7 @@ def _check_checkpoint(trainer: Any, path: str) -> None:
     config = getattr(ARCH_MODEL_REGISTRY.get(here), "config_class", None)
     other = [f"--arch ({there!r}, not {here!r})"] if there not in (None, here) else []
     for each in fields(config) if config else ():
-        # what is not set has the default, also in an older version's checkpoint
+        # checkpoints of earlier versions lack some settings, which had the default
         values = (value_of(settings, each.name) for settings in (before, model))
         old, new = (str(each.default if value is None else value) for value in values)
         if old != new and not _MAY_CHANGE.search(each.name):

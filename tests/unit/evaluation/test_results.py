@@ -106,8 +106,8 @@ def test_the_baseline_is_plain_by_its_settings(task, capsys):
     first, *others = rows(capsys, task)
     assert first["label"] == "a-standard"
     (short,) = [row for row in others if row["label"] == "short"]
-    assert short["differs"].startswith("updates 60 instead of 2,000; precision fp16 instead of fp")
-    assert short["differs"].endswith("; beam 1 instead of 5")
+    differs = "updates 60 instead of 2,000; precision fp16 instead of fp32; beam 1 instead of 5"
+    assert short["differs"] == differs
     assert short["against"]["p_value"] < 0.05 and short["corrected_p"] is None
     results(task)
     assert "short: no stars, because more than the model" in capsys.readouterr().out
