@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..checkpoints.names import OF_TRAINING
 from ..errors import UsageError
 from ..files import replacing
 from .parser import Parser, number
@@ -55,7 +56,7 @@ def save_checkpoint(state: dict[str, Any], path: Path, sources: Sequence[Path]) 
 
     if path.is_file() and any(path.samefile(source) for source in sources):
         raise UsageError(f"--out {path}: is a checkpoint that is read; take another name")
-    if path.is_file() and re.fullmatch(r"checkpoint_(last|best.*|[\d_]+)\.pt", path.name):
+    if path.is_file() and re.fullmatch(rf"{OF_TRAINING}.*\.pt", path.name):
         # without the state of the optimizer, training would begin again
         raise UsageError(f"--out {path}: has the name of a training run's; take another name")
     if path.is_file() and not zipfile.is_zipfile(path):

@@ -17,6 +17,7 @@ from fairseq.file_io import PathManager
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
 
 from ..checkpoints.loading import LAST
+from ..checkpoints.names import OF_TRAINING
 from ..errors import ConfigError, UserError
 from .change import Function, program_module, replace
 from .programs import contradictions
@@ -157,8 +158,7 @@ def _restore_last(folder: str, suffix: str) -> None:
     last = Path(folder, LAST.replace(".pt", f"{suffix}.pt"))
     if last.exists():
         return
-    # checkpoint3, checkpoint_3_400, checkpoint_best, checkpoint.best_loss_2.10
-    name = r"checkpoint(?:\d+|_\d+_\d+|_best|\.best_\w+_[\d.]+)" + re.escape(f"{suffix}.pt")
+    name = OF_TRAINING + re.escape(f"{suffix}.pt")
     saved = [path for path in Path(folder).glob("*.pt") if re.fullmatch(name, path.name)]
     if saved:
         newest = max(saved, key=lambda path: path.stat().st_mtime)

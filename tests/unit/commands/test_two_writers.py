@@ -49,9 +49,10 @@ def test_what_cannot_be_read_is_not_replaced(here, capsys):
         assert name in refused(capsys, *SCORE, "--out", name)
         assert (here / name).read_text() == content
     assert "is a file that is read" in refused(capsys, *SCORE, "--detokenized", "h.de")
-    for name in ("m.pt", "checkpoint_1_10.pt"):
+    names = ("m.pt", "checkpoint3.pt", "checkpoint_1_10.pt", "checkpoint.best_loss_2.10.pt")
+    for name in names:
         torch.save({"model": {"w": torch.zeros(1)}}, here / name)
-    for out in ("text", "m.pt", "checkpoint_1_10.pt"):
+    for out in ("text", *names):
         assert out in refused(capsys, "average", "m.pt", "--out", out)
     assert (here / "text").read_text() == "mine"
 
