@@ -9,13 +9,15 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
+from ..inference.attention import ATTENTIONS, Site, attentions
+from ..inference.forced_batch import ForcedBatch
+from ..inference.subject import STOCK_RECORDS_NOTHING, Subject
 from ..modules.core.recording import Records
 from ..modules.diagnostics import pool
 from .figure import HEAT, Chart, draw_charts
-from .forced import ATTENTIONS, ForcedBatch, Site, attentions, force
+from .forced import force
 from .options import ATTENTION_KINDS
 from .report import Results, Table
-from .subject import STOCK_RECORDS_NOTHING, Subject
 
 
 def span_sums(weights: Tensor, padding: Tensor, keys: str = "lower") -> tuple[Tensor, int]:

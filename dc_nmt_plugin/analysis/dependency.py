@@ -11,12 +11,14 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
+from ..inference.attention import attentions
+from ..inference.forced_batch import ForcedBatch, described
+from ..inference.subject import Subject
 from ..modules.core.recording import Records
 from ..modules.diagnostics import kl
 from .figure import Chart, draw_charts
-from .forced import ForcedBatch, attentions, described, reduced_batch, samples
+from .forced import reduced_batch, samples
 from .report import Results, Table, by_layer, layer_table
-from .subject import Subject
 
 
 def output_dependency(main: Tensor, independent: Tensor) -> Tensor:

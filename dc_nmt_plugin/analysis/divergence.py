@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UserError
+from ..inference.subject import Subject
 from ..modules.diagnostics import DIVERGENCE
 from ..modules.dual_context import LocalContext
 from .figure import Chart, draw_charts
 from .forced import diagnostic_totals
 from .report import Results, Table, by_layer, layer_table
-from .subject import Subject
 
 
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:

@@ -6,11 +6,11 @@ import argparse
 from typing import Any
 
 from ..errors import UserError
+from ..inference.subject import Subject
 from ..modules.diagnostics import MEAN_GATES
 from .figure import Chart, draw_charts
 from .forced import diagnostic_totals
 from .report import Results, Table, by_layer, layer_table
-from .subject import Subject
 
 SYMBOLS = {"lambda_q": "λ_Q", "lambda_k": "λ_K"}
 

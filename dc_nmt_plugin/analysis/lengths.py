@@ -11,12 +11,12 @@ from typing import Any
 from ..errors import UsageError, UserError
 from ..evaluation.significance import Comparison, paired_bootstrap
 from ..evaluation.table_text import difference_cells
+from ..inference.subject import Subject
+from ..inference.words import piece_kind, words_of
 from ..table import number_cell
 from .figure import Chart, draw_charts
 from .report import Results, Table
-from .subject import Subject
 from .text_score import TextScore
-from .words import piece_kind, words_of
 
 LEAST_SENTENCES = 50  # of a group; fewer show chance alone
 LEAST_NGRAMS = 10  # matching 4-grams of a group; BLEU of fewer says nothing

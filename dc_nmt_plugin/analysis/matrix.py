@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 from fnmatch import fnmatch
-from typing import Any, NamedTuple
+from typing import Any
 
-import torch
 from torch import Tensor
 
-from ..errors import UsageError, UserError
+from ..errors import UsageError
+from ..inference.attention import Site, attentions_of
+from ..inference.subject import Subject
+from ..inference.words import segment
 from .figure import HEAT
-from .forced import ATTENTIONS, Site, attentions, described, recorded_batch, with_target
 from .report import Results, Table
-from .subject import Subject
-from .words import segment
 
 MOST = 120  # panels; programs cannot open a larger picture
 
@@ -36,58 +35,6 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
                 }
             )
     return {"attentions": [site.name for site in attention_at], "matrices": matrices}
-
-
-class Attention(NamedTuple):
-    """Holds the weights of one attention for one sentence, rows sum to 1.
-
-    Attributes:
-        queries: T pieces that attend; in the decoder, the predicted ones
-        keys: S pieces that are attended to
-        weights: (H, T, S)
-    """
-
-    queries: list[str]
-    keys: list[str]
-    weights: Tensor
-
-
-@torch.no_grad()
-def attentions_of(
-    subject: Subject, dataset: Any, place: int, target: str | None = None
-) -> dict[Site, Attention]:
-    """Returns every attention of a model for one sentence, the encoder's first.
-
-    Args:
-        subject: the model
-        dataset: of fairseq
-        place: of the sentence in it
-        target: pieces of the target sentence to force; None: the model's own translation
-
-    Raises:
-        UserError: the model records no attention
-    """
-    sample: dict[str, Any] = subject.to_device(dataset.collater([dataset[place]]))
-    if target is None:
-        targets = subject.decode(subject.generator(), sample)
-    else:
-        targets = [subject.encode(target, "decoder")]
-    sample = dict(subject.to_device(with_target(subject, sample, targets)))
-    batch = described(subject, sample)
-    source = subject.pieces(batch.source[0], "encoder")
-    words = subject.pieces(batch.target[0], "decoder")
-    attention_at = {}
-    records = recorded_batch(subject, sample, ATTENTIONS)
-    for site, weights in attentions(records, subject.source_layers):
-        of_encoder = site.side == "encoder"
-        queries = [*(source if of_encoder else words), "</s>"]
-        # of the decoder's own words, those that it read; the queries are the predicted words
-        to_source = of_encoder or site.reads == "source"
-        keys = [*source, "</s>"] if to_source else ["<s>", *words]
-        attention_at[site] = Attention(queries, keys, weights[0])
-    if not attention_at:
-        raise UserError(f"{subject.label}: has no attention that is recorded.")
-    return attention_at
 
 
 def _sentence(subject: Subject, args: argparse.Namespace) -> tuple[Any, int]:

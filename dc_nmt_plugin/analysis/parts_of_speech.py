@@ -10,16 +10,17 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import UserError, counted
+from ..inference.forced_batch import ForcedBatch
+from ..inference.subject import Subject
+from ..inference.words import piece_kind, word_spans, words_of
 from ..modules.core.recording import Records
 from ..modules.diagnostics import LAMBDAS, pool, self_attentions
 from ..text.lines import read_lines
 from .figure import Chart, draw_charts
-from .forced import ForcedBatch, force
+from .forced import force
 from .gates import SYMBOLS, contexts
 from .report import Results, Table
-from .subject import Subject
 from .tagging import TAGS, tagger
-from .words import piece_kind, word_spans, words_of
 
 
 def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:

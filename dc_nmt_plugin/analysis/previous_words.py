@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from ..errors import UsageError, UserError
+from ..inference.forced_batch import ForcedBatch
+from ..inference.subject import Subject
 from ..modules.core.recording import Records
 from ..modules.diagnostics import attending, previous_word_weights
 from ..modules.residual_context import ResidualContext
 from .figure import Chart, draw_charts
-from .forced import ForcedBatch, force
+from .forced import force
 from .report import Results, Table
-from .subject import Subject
 
 
 def require_attention(subject: Subject) -> None:

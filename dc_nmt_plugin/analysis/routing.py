@@ -10,12 +10,13 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import UsageError, UserError
+from ..inference.forced_batch import ForcedBatch
+from ..inference.subject import Subject
 from ..modules.core.recording import Records
 from ..modules.diagnostics import head_weight_entropy, pool, self_attentions, token_total
 from .figure import Chart, draw_charts
-from .forced import ForcedBatch, force
+from .forced import force
 from .report import Results, Table
-from .subject import Subject
 
 PARTS = {"vertical": "Ω↕ (over heads)", "horizontal": "Ω↔ (over positions)"}
 NORMS = ("added_norm", "vertical_norm", "horizontal_norm")

@@ -10,9 +10,9 @@ from ..errors import UsageError, UserError
 from ..evaluation.chance import Difference
 from ..evaluation.significance import paired_bootstrap
 from ..evaluation.table_text import DIFFERENCE_COLUMNS, difference_cells, difference_notes
+from ..inference.subject import Subject
 from .figure import Chart, draw_charts
 from .report import Results, Table
-from .subject import Subject
 from .text_score import TextScore
 
 

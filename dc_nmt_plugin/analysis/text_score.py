@@ -8,10 +8,10 @@ from sacrebleu.metrics import BLEU
 
 from ..errors import UsageError
 from ..evaluation.metrics import METRICS, Metric
+from ..inference.subject import Subject
 from ..text.languages import language
 from ..text.lines import read_lines
 from ..text.tokenizers import detokenize
-from .subject import Subject
 
 
 class TextScore:

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError, counted
+from ..inference.forced_batch import ForcedBatch
+from ..inference.subject import Subject
+from ..inference.words import piece_kind, word_spans, words_of
 from ..modules.core.recording import Records
 from ..modules.diagnostics import previous_word_weights
 from ..text.lines import read_lines
 from .brackets import Span, constituents, focus, parseval, right_branching, split, word_attention
 from .figure import Chart, draw_charts
-from .forced import ForcedBatch, force
+from .forced import force
 from .previous_words import require_attention
 from .report import Results, Table
-from .subject import Subject
 from .tagging import needs
-from .words import piece_kind, word_spans, words_of
 
 SHOWN = 5  # sentences in the table
 WIDTH = 8.0  # inches of the figure

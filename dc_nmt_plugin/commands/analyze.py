@@ -19,7 +19,7 @@ from .parser import Parser, add_json, number, print_json
 
 if TYPE_CHECKING:
     from ..analysis.report import Results
-    from ..analysis.subject import Subject
+    from ..inference.subject import Subject
 
 
 def main(argv: Sequence[str]) -> int:
@@ -63,8 +63,8 @@ def _measure_models(
     analysis: Any, args: argparse.Namespace, flags: list[str]
 ) -> tuple[Results, dict[str, Any]]:
     """Returns results of every run, and facts about the text."""
-    from ..analysis.subject import Subject
-    from ..analysis.trained_run import find_runs
+    from ..inference.subject import Subject
+    from ..inference.trained_run import find_runs
 
     if args.source and args.subset:
         raise UsageError("--source: is used instead of --subset; give one of them.")
@@ -84,7 +84,7 @@ def _measure_models(
 
 def _use_own_text(subject: Subject, args: argparse.Namespace) -> None:
     """Prepares the raw text of --source and --reference like the text of the run."""
-    from ..recipes.translating import text_of
+    from ..inference.run_text import text_of
     from ..text.lines import read_lines
 
     source, target = subject.source_lang, subject.target_lang
@@ -104,7 +104,7 @@ def _use_own_text(subject: Subject, args: argparse.Namespace) -> None:
 
 
 def _measure_logs(curves: Any, args: argparse.Namespace, flags: list[str]) -> Results:
-    from ..analysis.trained_run import labels
+    from ..inference.trained_run import labels
 
     if flags:
         raise UsageError(f"{flags[0]}: curves has no such option.")

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import re
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from ..checkpoints.names import OF_TRAINING
-from ..errors import UsageError
-from ..files import replacing
 from .parser import Parser, number
 
 
@@ -35,6 +29,7 @@ def main(argv: Sequence[str]) -> int:
         parser.error(f"--last: goes with one folder, and {first} is a file or one of several")
 
     from ..checkpoints.averaging import average_checkpoints, find_checkpoints
+    from ..inference.saving import save_checkpoint
 
     if args.last is not None or first.is_dir():
         inside = first / "checkpoints"  # of a run
@@ -43,23 +38,3 @@ def main(argv: Sequence[str]) -> int:
     save_checkpoint(average_checkpoints(paths), args.out, paths)
     print(f"{args.out}: mean of {', '.join(path.name for path in paths)}")
     return 0
-
-
-def save_checkpoint(state: dict[str, Any], path: Path, sources: Sequence[Path]) -> None:
-    """Writes a checkpoint, whole or not at all, that was made of others.
-
-    Raises:
-        UserError: the file cannot be written, or is one of `sources`, of a training run, or no
-            checkpoint
-    """
-    import torch
-
-    if path.is_file() and any(path.samefile(source) for source in sources):
-        raise UsageError(f"--out {path}: is a checkpoint that is read; take another name")
-    if path.is_file() and re.fullmatch(rf"{OF_TRAINING}.*\.pt", path.name):
-        # without the state of the optimizer, training would begin again
-        raise UsageError(f"--out {path}: has the name of a training run's; take another name")
-    if path.is_file() and not zipfile.is_zipfile(path):
-        raise UsageError(f"--out {path}: exists and is no checkpoint; take another name")
-    with replacing(path) as temporary:
-        torch.save(state, temporary)

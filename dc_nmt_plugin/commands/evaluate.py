@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
     run = plan_run(values_of(RunOptions, args))
     run = replace(run, decode=(*run.decode, *flags))
     if flags:  # refused before any work
-        from ..analysis.subject import parse_search
+        from ..inference.search import parse_search
 
         parse_search(["data", "--task", "translation_dc_nmt", *run.decode])
     if not args.dry_run:

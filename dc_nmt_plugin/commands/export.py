@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..files import making
-from .average import save_checkpoint
 from .parser import Parser
 
 
@@ -66,6 +65,7 @@ def main(argv: Sequence[str]) -> int:
 
     from ..checkpoints.loading import check_finite, load_checkpoint
     from ..checkpoints.names import of_run
+    from ..inference.saving import save_checkpoint
     from ..models.transformer.stock import drop_auxiliary, to_stock
 
     path = of_run(args.model) or args.model
@@ -88,8 +88,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _pack(args: argparse.Namespace) -> None:
-    from ..analysis.trained_run import find_runs
-    from ..evaluation.packing import pack
+    from ..inference.packing import pack
+    from ..inference.trained_run import find_runs
 
     model = None
     folder = args.model

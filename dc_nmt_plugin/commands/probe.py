@@ -26,8 +26,8 @@ def main(argv: Sequence[str]) -> int:
     from ..analysis.probing.classifier import SETTINGS
     from ..analysis.probing.encoding import ENCODERS, SentenceEncoder
     from ..analysis.probing.report import accuracies, draw, table
-    from ..analysis.subject import Subject
-    from ..analysis.trained_run import find_runs
+    from ..inference.subject import Subject
+    from ..inference.trained_run import find_runs
 
     only = listed(args.only or "")
     check_choices("--only", only, TASKS)

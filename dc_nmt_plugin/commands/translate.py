@@ -68,7 +68,7 @@ def main(argv: Sequence[str]) -> int:
     terminal = args.file == "-" and not args.sentence and sys.stdin.isatty()
     lines = iter(args.sentence or _lines(args.file))
 
-    from ..recipes.translating import LoadedRun
+    from ..inference.loaded_run import LoadedRun
 
     translator = LoadedRun(args.run, args.data, args.tokenizer, flags, args.bpe_codes)
     if terminal:

@@ -3,6 +3,5 @@
 A task is a file of ``tasks``, read by :mod:`.recipe`. :mod:`.preparation` plans its text: files are
 fetched and verified (:mod:`.sources`), read (:mod:`.formats`), turned into splits (:mod:`.splits`),
 segmented and binarised. :mod:`.plan` plans a training run with its paper's settings
-(:mod:`.settings`) on the available GPUs. New lines are translated by
-:mod:`.translating`.
+(:mod:`.settings`) on the available GPUs.
 """

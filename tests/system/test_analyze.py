@@ -16,10 +16,11 @@ from systems import train
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis import ANALYSES
 from dc_nmt_plugin.analysis.dependency import without_fusion
-from dc_nmt_plugin.analysis.forced import described, recorded_batch, samples
-from dc_nmt_plugin.analysis.subject import Subject
+from dc_nmt_plugin.analysis.forced import samples
 from dc_nmt_plugin.analysis.text_score import TextScore
-from dc_nmt_plugin.analysis.trained_run import find_runs
+from dc_nmt_plugin.inference.forced_batch import described, recorded_batch
+from dc_nmt_plugin.inference.subject import Subject
+from dc_nmt_plugin.inference.trained_run import find_runs
 from dc_nmt_plugin.runs.record import Data
 
 OPTIONS = ["--cpu", "--num-workers", "0", "--max-len-b", "12", "--beam", "2"]

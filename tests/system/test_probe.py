@@ -12,8 +12,8 @@ from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis.probing.classifier import SETTINGS
 from dc_nmt_plugin.analysis.probing.encoding import SentenceEncoder, layer_output
 from dc_nmt_plugin.analysis.probing.tasks import FILES
-from dc_nmt_plugin.analysis.subject import Subject
-from dc_nmt_plugin.analysis.trained_run import find_runs
+from dc_nmt_plugin.inference.subject import Subject
+from dc_nmt_plugin.inference.trained_run import find_runs
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ...errors import UsageError, UserError
-from ..subject import STOCK_RECORDS_NOTHING, Subject
-from ..words import segment
+from ...inference.subject import STOCK_RECORDS_NOTHING, Subject
+from ...inference.words import segment
 
 ENCODERS = {
     "trained": "the trained encoder",

@@ -18,16 +18,16 @@ from records import REFERENCE as LINES
 from records import SCORES, change, write_run, write_scored
 
 from dc_nmt_plugin.analysis.curves import read_curves
-from dc_nmt_plugin.analysis.words import codes_of
 from dc_nmt_plugin.commands import export as export_command
 from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import METRICS
-from dc_nmt_plugin.evaluation.packing import pack
 from dc_nmt_plugin.evaluation.run_table import PublishedScore, RunTable
 from dc_nmt_plugin.evaluation.systems import System, sides_of
 from dc_nmt_plugin.evaluation.table_text import format_run_table
 from dc_nmt_plugin.evaluation.texts import Sides, Texts
+from dc_nmt_plugin.inference.packing import pack
+from dc_nmt_plugin.inference.words import codes_of
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import Data, Score, read_record
 from dc_nmt_plugin.table import MARKDOWN
@@ -294,7 +294,7 @@ def test_no_pack_replaces_something_else(task, tmp_path, monkeypatch):
     other, to = finished(task.parent / "other", "a-dc"), tmp_path / "kept"
     write_scored(other, "hypotheses.de", "../ref.de", name="../../../stranger")
     with monkeypatch.context() as patched, pytest.raises(UserError, match="No space left"):
-        patched.setattr("dc_nmt_plugin.evaluation.packing.update_record", full_disk)
+        patched.setattr("dc_nmt_plugin.inference.packing.update_record", full_disk)
         export(other, "--no-model", "--run", to)
     assert not to.exists()  # the same command works
     for place in (other, task):

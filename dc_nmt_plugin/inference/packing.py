@@ -11,11 +11,11 @@ from pathlib import Path
 
 from ..checkpoints.names import CHECKPOINTS
 from ..errors import UsageError, UserError
+from ..evaluation.systems import files_of
+from ..evaluation.texts import load_texts
 from ..files import making, replacing, write_lines
 from ..runs.finding import Run, located
 from ..runs.record import CURVE, RECORD, Decoding, Record, TextFile, read_record, update_record
-from .systems import files_of
-from .texts import load_texts
 
 DATA = "data/bin"  # inside the folder of a packed model
 _TEXT = re.compile(r"(?:.*/)?(runs/[^/]+/data/.*)")  # where recipes put a task's text

@@ -1,0 +1,116 @@
+"""Every attention of a model, by its position, for one sentence or one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..errors import UserError
+from ..modules.core.recording import Records
+from .forced_batch import described, recorded_batch, with_target
+from .subject import Subject
+
+_PARTS = {"weights": "", "global_weights": "global", "local_weights": "local"}
+
+ATTENTIONS = (*_PARTS, "previous_words")
+"""Names of the recorded tensors that are attention weights."""
+
+
+class Site(NamedTuple):
+    """Position of an attention in the model.
+
+    Attributes:
+        side: ``encoder``, ``decoder``, or ``aux1`` for the auxiliary decoder on encoder layer 1
+        layer: from 1; 0 for the one attention of a recurrent decoder
+        reads: ``self``, ``source``, or ``words`` (of a recurrent decoder: earlier target words)
+        part: ``global`` or ``local`` of dual contexts, ``f3`` for source layer 3, or nothing
+    """
+
+    side: str
+    layer: int
+    reads: str
+    part: str = ""
+
+    @property
+    def name(self) -> str:
+        """Returns a name such as ``encoder.3.self.global``, for patterns of the command line."""
+        layer = str(self.layer) if self.layer else ""
+        return ".".join(filter(None, (self.side, layer, self.reads, self.part)))
+
+
+def attentions(records: Records, source_layers: Sequence[int]) -> Iterator[tuple[Site, Tensor]]:
+    """Yields every attention and its weights (B, H, T, S), with the rows of padding.
+
+    Args:
+        records: of one forward pass
+        source_layers: numbers of the encoder layers that the main decoder reads
+    """
+    for tensors in records.values():
+        if "previous_words" in tensors:
+            yield Site("decoder", 0, "words"), tensors["previous_words"][:, None]
+        for key, part in _PARTS.items():
+            if key not in tensors:
+                continue
+            weights = tensors[key]
+            if tensors.place is None:  # of a recurrent decoder
+                yield Site("decoder", 0, "source", part), weights
+            elif weights.dim() == 4:
+                yield Site(*tensors.place, part), weights
+            else:  # one softmax for each source layer: (B, n, H, T, M)
+                for number, own in zip(source_layers, weights.unbind(dim=1), strict=True):
+                    yield Site(*tensors.place, f"f{number}"), own
+
+
+class Attention(NamedTuple):
+    """Holds the weights of one attention for one sentence, rows sum to 1.
+
+    Attributes:
+        queries: T pieces that attend; in the decoder, the predicted ones
+        keys: S pieces that are attended to
+        weights: (H, T, S)
+    """
+
+    queries: list[str]
+    keys: list[str]
+    weights: Tensor
+
+
+@torch.no_grad()
+def attentions_of(
+    subject: Subject, dataset: Any, place: int, target: str | None = None
+) -> dict[Site, Attention]:
+    """Returns every attention of a model for one sentence, the encoder's first.
+
+    Args:
+        subject: the model
+        dataset: of fairseq
+        place: of the sentence in it
+        target: pieces of the target sentence to force; None: the model's own translation
+
+    Raises:
+        UserError: the model records no attention
+    """
+    sample: dict[str, Any] = subject.to_device(dataset.collater([dataset[place]]))
+    if target is None:
+        targets = subject.decode(subject.generator(), sample)
+    else:
+        targets = [subject.encode(target, "decoder")]
+    sample = dict(subject.to_device(with_target(subject, sample, targets)))
+    batch = described(subject, sample)
+    source = subject.pieces(batch.source[0], "encoder")
+    words = subject.pieces(batch.target[0], "decoder")
+    attention_at = {}
+    records = recorded_batch(subject, sample, ATTENTIONS)
+    for site, weights in attentions(records, subject.source_layers):
+        of_encoder = site.side == "encoder"
+        queries = [*(source if of_encoder else words), "</s>"]
+        # of the decoder's own words, those that it read; the queries are the predicted words
+        to_source = of_encoder or site.reads == "source"
+        keys = [*source, "</s>"] if to_source else ["<s>", *words]
+        attention_at[site] = Attention(queries, keys, weights[0])
+    if not attention_at:
+        raise UserError(f"{subject.label}: has no attention that is recorded.")
+    return attention_at

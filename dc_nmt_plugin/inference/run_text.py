@@ -1,0 +1,114 @@
+"""How a run's text was processed, for the text before and after its model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import UserError
+from ..flags import as_flags
+from ..runs.finding import preparation_of
+from ..runs.record import record_of
+from ..text import TextSettings
+from ..text.checks import UnicodeForm, escape_symbols, in_form, unicode_form
+from ..text.lines import remove_bpe, with_plain_ends
+from ..text.preparation import load_truecaser, tokenise
+from ..text.tokenizers import detokenize, tokenize
+from .trained_run import TrainedRun
+from .words import byte_pairs, codes_of
+
+
+@dataclass(frozen=True)
+class RunText:
+    """Processing of text before and after the model of a run."""
+
+    tokens: Callable[[Sequence[str]], list[str]]  # tokenises source lines
+    codes: Path | None  # of the source's BPE; None for text in words
+    tokenizer: str  # undone in the target, as by dc-nmt score
+    truecased: bool
+    target: str  # language
+    form: UnicodeForm | None = None  # Unicode's, of the source's dictionary
+
+    def pieces(self, lines: Sequence[str]) -> list[str]:
+        """Returns the model's input for raw source lines."""
+        lines = [in_form(line, self.form) for line in lines]
+        tokens = [escape_symbols(line) for line in self.tokens(lines)]
+        if self.codes is None:
+            return tokens
+        return [byte_pairs(self.codes).process_line(line) for line in tokens]
+
+    def raw(self, pieces: Sequence[str]) -> list[str]:
+        """Converts model output to plain text, line by line."""
+        words = [remove_bpe(with_plain_ends(line)) for line in pieces]
+        return detokenize(words, self.tokenizer, self.target, self.truecased)
+
+
+def text_of(
+    place: TrainedRun,
+    source: str,
+    target: str,
+    tokenizer: str | None = None,
+    codes: Path | None = None,
+) -> RunText:
+    """Returns the text processing of a run: as it was prepared, else as its score undid it.
+
+    Args:
+        place: of the run
+        source, target: languages
+        tokenizer: one of TOKENIZERS, for lines that already have the case of the training text
+        codes: of subword-nmt; None: those beside the data
+
+    Raises:
+        UserError: the preparation is unknown, or its files are gone
+    """
+    if codes is not None and not codes.is_file():
+        raise UserError(f"--bpe-codes {codes}: no such file")
+    codes = codes or codes_of(place.data, source)
+    words = (place.data / f"dict.{source}.txt").read_text("utf-8")
+    form = unicode_form(word for word in words.splitlines() if not word.isascii())
+    if codes is None and "@@ " in words:
+        raise UserError(
+            f"{place.data}: its text is segmented by BPE, and the codes are missing: name "
+            "subword-nmt's file with --bpe-codes"
+        )
+    prepared = None if tokenizer else preparation_of(place.data)
+    if prepared is None:
+        name = tokenizer or _scored_as(place)
+        return RunText(
+            lambda lines: tokenize(lines, name, source), codes, name, False, target, form
+        )
+    settings = TextSettings(**prepared["text"])
+    truecase: Callable[[str], str] = str
+    if settings.casing == "truecase":
+        truecaser = place.data.resolve().parent / f"raw/truecase.{source}"
+        if not truecaser.is_file():
+            raise UserError(
+                f"{truecaser}: is missing; dc-nmt prepare {prepared['task']} leaves it there"
+            )
+        truecase = load_truecaser(truecaser)
+
+    def tokens(lines: Sequence[str]) -> list[str]:
+        return [truecase(line) for line in tokenise(lines, source, settings)]
+
+    return RunText(tokens, codes, settings.scored_as, settings.casing == "truecase", target, form)
+
+
+def _scored_as(place: TrainedRun) -> str:
+    """Returns the tokenizer that the run's score undid."""
+    record = record_of(place.folder)
+    scored = record.decoding() if record else None
+    if scored is None or not scored.scores or scored.truecased:
+        raise UserError(
+            f"{place.folder}: neither a recipe nor a score records how its text was "
+            f"{'truecased' if scored and scored.truecased else 'tokenised'}: prepare the "
+            "lines yourself, as far as BPE, and give --tokenizer none, or another one that does it"
+        )
+    return scored.tokenizer
+
+
+def decoding_of(place: TrainedRun) -> list[str]:
+    """Returns the flags that translated a run's test set; none before its evaluation."""
+    record = record_of(place.folder)
+    decoding = record.decoding() if record else None
+    return as_flags(decoding.search) if decoding else []

@@ -1,0 +1,42 @@
+"""Flags of ``fairseq-generate``: those that are refused, and numbers with which it would fail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import UsageError
+from ..flags import flag_name, flag_value
+from ..models.fairseq_flags import GENERATE, parse_flags
+
+# without effect on scored or printed hypotheses, so refused
+_UNUSED = (
+    *("--bpe", "--constraints", "--lm-path", "--nbest", "--prefix-size", "--print-alignment"),
+    *("--replace-unk", "--results-path", "--sacrebleu", "--score-reference", "--scoring"),
+)
+_LEAST = dict.fromkeys(("max_len_a", "max_len_b", "min_len", "seed"), 0.0)
+_LEAST |= {"beam": 1, "required_batch_size_multiple": 1, "temperature": 1e-6}
+
+
+def refuse_flags(flags: Sequence[str], own: Sequence[str]) -> None:
+    """Raises UserError for a flag of `own`, which are set here, or one that would be ignored."""
+    for flag in own:
+        if flag_value(flags, flag) is not None or flag in flags:
+            raise UsageError(f"{flag}: this command sets it by itself.")
+    for flag in _UNUSED:
+        if any(word == flag or word.startswith(flag + "=") for word in flags):
+            raise UsageError(f"{flag}: fairseq-generate has it, this command has not.")
+
+
+def parse_search(words: Sequence[str]) -> Any:
+    """Parses flags of ``fairseq-generate``; refuses numbers with which the search would fail."""
+    args = parse_flags(GENERATE, words)
+    for name, value in vars(args).items():
+        least = _LEAST.get(name, -math.inf)
+        if isinstance(value, int | float) and not least <= value < 2**32:  # nor is NaN
+            valid = f"from {least:g} to {2**32 - 1:,}" if name in _LEAST else "a finite number"
+            raise UsageError(f"{flag_name(name)}: {value} is not allowed; give {valid}.")
+    if not args.max_len_a and args.max_len_b < args.min_len:
+        raise UsageError(f"--max-len-b {args.max_len_b}: is below --min-len {args.min_len}.")
+    return args
