@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 sys.path[:0] = [str(folder) for folder in (ROOT, TESTS, TESTS / "model", TESTS / "system")]
+# what a test starts computes in float32 on every CPU; tests of bfloat16 choose it by this variable
+os.environ["DC_NMT_BFLOAT16"] = "0"
 if "PYTEST_XDIST_WORKER" not in os.environ:  # one for all processes; it goes with this one
     STORE = tempfile.TemporaryDirectory()
     os.environ["COMPOSED"] = STORE.name  # for tests/system/warm.py
@@ -62,14 +64,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     used = os.times()
     seconds = used.user + used.system + used.children_user + used.children_system
     terminalreporter.write_line(f"{seconds:.0f} seconds of CPU time, of all processes together")
-
-
-@pytest.fixture(autouse=True)
-def slow_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans are the same on every CPU."""
-    from dc_nmt_plugin import machine
-
-    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: False)
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ WIDTH = 96
 USER_DIR = 'USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")'
 # torch, not nvidia-smi: it heeds CUDA_VISIBLE_DEVICES, which Slurm sets
 GPUS = '$(python -c "import torch; print(torch.cuda.device_count())")'
-AMP = " $(grep -qsE 'avx512_bf16|amx_bf16' /proc/cpuinfo && echo --amp)"
+CPU = "from dc_nmt_plugin import machine; print('--cpu', "
+CPU += "'--amp' if machine.multiplies_bfloat16() else '')"
 
 
 class Script(Pipeline):
@@ -57,7 +58,8 @@ class Script(Pipeline):
             lines.append(f"SEED=${{SEED:-{seed}}}")
             lines.append(f"GPUS=${{GPUS:-{GPUS if gpus is None else gpus}}} # 0: the CPU")
             lines.append("PROCESSES=$((GPUS > 0 ? GPUS : 1))")
-            lines.append(f'CPU=$([ "$GPUS" -gt 0 ] || echo --cpu{"" if fp32 else AMP})')
+            cpu = "echo --cpu" if fp32 else f'python -c "{CPU}"'
+            lines.append(f'CPU=$([ "$GPUS" -gt 0 ] || {cpu})')
             lines.append('[ "$GPUS" -gt 0 ] || export CUDA_VISIBLE_DEVICES=')
             lines.append(USER_DIR)
         print(*lines, sep="\n")

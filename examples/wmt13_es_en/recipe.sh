@@ -8,7 +8,7 @@ OUT=${OUT:-runs/wmt13_es_en} # the runs
 SEED=${SEED:-1}
 GPUS=${GPUS:-$(python -c "import torch; print(torch.cuda.device_count())")} # 0: the CPU
 PROCESSES=$((GPUS > 0 ? GPUS : 1))
-CPU=$([ "$GPUS" -gt 0 ] || echo --cpu $(grep -qsE 'avx512_bf16|amx_bf16' /proc/cpuinfo && echo --amp))
+CPU=$([ "$GPUS" -gt 0 ] || python -c "from dc_nmt_plugin import machine; print('--cpu', '--amp' if machine.multiplies_bfloat16() else '')")
 [ "$GPUS" -gt 0 ] || export CUDA_VISIBLE_DEVICES=
 USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
 

@@ -1,8 +1,12 @@
 """``--amp`` and ``--bf16`` on a CPU, by fairseq's programs; slow on some processors, but right."""
 
+import re
+import subprocess
+
 import pytest
 import torch
-from commands import assert_explained, run
+from commands import ROOT, assert_explained, run
+from forks import run_script
 from interruption import assert_same_training, kill_before_update
 from systems import family, generation, load, train, training
 
@@ -10,11 +14,12 @@ from dc_nmt_plugin import machine
 
 ARCH = "transformer_ms_aux_aif"
 SAYS = "linear layers multiply in bfloat16"
+USER_DIR = ["--user-dir", ROOT / "dc_nmt_plugin"]
 
 
 @pytest.fixture(autouse=True)
-def processor(monkeypatch):
-    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: True)
+def bfloat16(monkeypatch):
+    monkeypatch.setenv("DC_NMT_BFLOAT16", "1")
 
 
 def test_killed_and_continued_is_unbroken(corpus, tmp_path):
@@ -67,9 +72,47 @@ def test_it_translates_and_validates(corpus, tmp_path):
     assert exact.logged("valid_loss") == pytest.approx(close.logged("valid_loss"), rel=0.01)
 
 
-@pytest.mark.parametrize("flag", ["--amp", "--bf16"])
-def test_it_is_refused_where_it_would_be_slow(flag, corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: False)
-    assert_explained(train(corpus, tmp_path, ARCH, flag), flag, "no instructions for bfloat16")
+@pytest.mark.parametrize(
+    ("flag", "variable", "reason"),
+    [
+        ("--amp", None, "no instructions for bfloat16"),
+        ("--bf16", "", "no instructions for bfloat16"),
+        ("--amp", "0", "contradicts DC_NMT_BFLOAT16=0"),
+        ("--bf16", "yes", "DC_NMT_BFLOAT16: 'yes' is not one of 0, 1"),
+    ],
+)
+def test_it_is_refused_where_it_would_be_slow(
+    flag, variable, reason, corpus, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(machine, "_ROOT", tmp_path)  # where no file names a processor
+    monkeypatch.delenv("DC_NMT_BFLOAT16")
+    if variable is not None:
+        monkeypatch.setenv("DC_NMT_BFLOAT16", variable)
+    assert_explained(train(corpus, tmp_path, ARCH, flag), reason)
     words = generation(corpus, "none.pt", ARCH, flag)
-    assert_explained(run(tmp_path, "generate", *words), flag, "no instructions for bfloat16")
+    assert_explained(run(tmp_path, "generate", *words), reason)
+
+
+@pytest.mark.parametrize("variable", ["", "0", "1"])
+def test_every_program_asks_the_same_machine(variable, bare, corpus, tmp_path, monkeypatch):
+    """Nothing is pretended: without the variable, the processor of this machine decides."""
+    monkeypatch.setenv("DC_NMT_BFLOAT16", variable)
+    kernel = ["grep", "-qswE", "avx512_bf16|amx_bf16", "/proc/cpuinfo"]
+    expected = variable == "1" if variable else subprocess.call(kernel) == 0
+
+    recipe = (ROOT / "examples/multi30k_en_de/recipe.sh").read_text("utf-8")
+    (line,) = re.findall("^CPU=.*", recipe, re.MULTILINE)
+    (tmp_path / "printed.sh").write_text(f"GPUS=0\n{line}\necho $CPU\n")
+    code, printed = run_script(tmp_path / "printed.sh", tmp_path)
+    assert (code, printed.split()) == (0, ["--cpu", *(["--amp"] if expected else [])])
+
+    words = [*training(corpus, tmp_path, *family(ARCH), "--amp", "--max-update", 1), *USER_DIR]
+    code = "from fairseq_cli.train import cli_main; cli_main()"
+    for done in (
+        train(corpus, tmp_path, ARCH, "--amp", "--max-update", 1),
+        bare.run(code, *words, folder=tmp_path, environment={"DC_NMT_BFLOAT16": variable}),
+    ):
+        if expected:
+            assert SAYS in done.good().output + done.errors
+        else:
+            assert_explained(done, "--amp")

@@ -6,14 +6,13 @@ import torch
 from commands import run
 from systems import hydra, load, training
 
-from dc_nmt_plugin import machine
 from dc_nmt_plugin.runs.record import read_record
 
 FLAGS = ["--arch", "transformer_ms_aux", "--task", "transformer_ms_aux", "--max-update", 3]
 
 
 def test_both_programs_reach_the_same_parameters(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: True)
+    monkeypatch.setenv("DC_NMT_BFLOAT16", "1")
     hydra(corpus, tmp_path, "common.amp=true").good()
     words = training(corpus, tmp_path / "flags", *FLAGS, "--criterion", "transformer_ms_aux")
     done = run(tmp_path, "train", *words, "--disable-validation", "--amp").good()

@@ -16,7 +16,7 @@ import torch
 import yaml
 from interruption import updates
 
-from dc_nmt_plugin import cli, machine, steps
+from dc_nmt_plugin import cli, steps
 from dc_nmt_plugin.checkpoints.loading import load_checkpoint
 from dc_nmt_plugin.commands import translate as command
 from dc_nmt_plugin.files import sha256
@@ -328,8 +328,7 @@ def test_another_set_than_that_of_the_output_is_refused(copy, capsys):
     assert (record.name, record.system, record.seed) == ("mine-s1", "mine", 1)
 
 
-def test_a_refused_training_prints_no_script_and_leaves_no_file(copy, capsys, monkeypatch):
-    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: False)
+def test_a_refused_training_prints_no_script_and_leaves_no_file(copy, capsys):
     for words in (["--max-tokens", "3", "--dry-run"], ["--bf16", "--name", "new"]):
         for name in ("run", "train"):
             assert cli.main([name, "mine", ARCH, *words]) in (1, 2)

@@ -149,11 +149,9 @@ def start(bare: Bare, program: str, words: Sequence[Any], folder: Path) -> list[
     folder.mkdir(parents=True, exist_ok=True)
     module = {"two processes": "train"}.get(program, program.removeprefix("fairseq-"))
     code = f"from fairseq_cli.{module} import cli_main; cli_main()"
-    if "--amp" in words:  # refused on CPUs where it is slow
-        pretended = "machine.multiplies_bfloat16 = lambda: True"
-        code = f"from dc_nmt_plugin import machine; {pretended}; {code}"
+    precision = {"DC_NMT_BFLOAT16": str(int("--amp" in words))}
     if program != "two processes":
-        return [bare.run(code, *words, folder=folder).good()]
+        return [bare.run(code, *words, folder=folder, environment=precision).good()]
     results: dict[int, Result] = {}
     world = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
     ranks = ["--distributed-init-method", "env://", "--distributed-world-size", 2]
@@ -163,7 +161,7 @@ def start(bare: Bare, program: str, words: Sequence[Any], folder: Path) -> list[
             code,
             *(*words, *TWO_PROCESSES, *ranks, "--distributed-rank", rank),
             folder=folder,
-            environment={**world, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            environment={**precision, **world, "RANK": str(rank), "LOCAL_RANK": str(rank)},
         )
 
     threads = [threading.Thread(target=run, args=(rank,)) for rank in range(2)]

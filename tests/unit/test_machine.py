@@ -5,7 +5,6 @@ import os
 import pytest
 
 from dc_nmt_plugin import machine
-from dc_nmt_plugin.machine import multiplies_bfloat16  # which no other test asks
 
 
 @pytest.mark.parametrize(("quota", "cpus"), [(None, 8), ("max 100000", 8), ("250000 100000", 2)])
@@ -21,8 +20,9 @@ def test_cpus_of_containers(quota, cpus, tmp_path, monkeypatch):
 @pytest.mark.parametrize("flag", ["avx512_bf16", "amx_bf16", None])
 def test_processors_that_multiply_bfloat16(flag, tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "_ROOT", tmp_path)
-    assert not multiplies_bfloat16(), "there is no such file"
+    monkeypatch.delenv("DC_NMT_BFLOAT16")
+    assert not machine.multiplies_bfloat16(), "there is no such file"
     (tmp_path / "proc").mkdir()
     flags = f"flags\t\t: fpu avx512f {flag or ''}\nbugs\t\t: avx512_bf16\n"
     (tmp_path / "proc/cpuinfo").write_text(flags)
-    assert multiplies_bfloat16() == bool(flag)
+    assert machine.multiplies_bfloat16() == bool(flag)

@@ -11,7 +11,6 @@ from fairseq import options
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dc_nmt_plugin import machine
 from dc_nmt_plugin.commands import prepare, train
 from dc_nmt_plugin.commands.parser import values_of
 from dc_nmt_plugin.errors import UsageError, UserError
@@ -208,7 +207,7 @@ def test_a_size_of_the_task_is_flags_before_the_user_s():
 def test_a_cpu_that_multiplies_bfloat16_does(monkeypatch):
     arguments = ["multi30k_en_de", "transformer_standard"]
     plain = training(*arguments)
-    monkeypatch.setattr(machine, "multiplies_bfloat16", lambda: True)
+    monkeypatch.setenv("DC_NMT_BFLOAT16", "1")
     plan = training(*arguments)
     assert "--amp" in plan.training.command
     assert plan.notes[-1] == "linear layers multiply in bfloat16 on this CPU; --fp32: in float32"
