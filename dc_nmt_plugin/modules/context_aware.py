@@ -140,7 +140,7 @@ class ContextAwareSelfAttention(SelfAttention):
         once per sentence, not once per position.
         """
         self._check(flow)
-        means = [flow.mean(level) for level in self.global_levels]
+        means = [global_context(flow, level) for level in self.global_levels]
         deep = [flow.inputs[level] for level in self.deep_levels]
         if not (deep and means) or means[0].shape == deep[0].shape:
             projected = self.context_proj(torch.cat(means + deep, dim=-1))
@@ -186,3 +186,54 @@ def context_levels(context: str, layer: int) -> tuple[range, range]:
         "deep-global+deep": (so_far, below),
     }
     return levels[context]
+
+
+def global_context(flow: Flow, level: int) -> Tensor:
+    """Returns the global context c^{level + 1}, eq. (8), computed once for all layers.
+
+    Returns:
+        the mean of ``flow.inputs[level]`` over real positions, (B, 1, C); for causal stacks at
+        position t the mean over real positions ≤ t, (B, T, C)
+    """
+
+    def compute() -> Tensor:
+        # Activation checkpointing runs a layer twice and expects it to save the same tensors twice,
+        # but the second run finds the mean: keep what it saves (masks and counts, no activations)
+        # out of the checkpoint's sight.
+        with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+            x = flow.inputs[level]
+            # sums in half precision lose steps
+            precise = x.to(torch.promote_types(x.dtype, torch.float32))
+            if flow.past is not None:
+                mean = _next_running_mean(flow.past, level, precise)
+            elif flow.mask.causal:
+                mean = _running_mean(flow, precise)
+            else:
+                mean = _mean(flow, precise)
+            return mean.type_as(x)
+
+    return flow.shared(("global context", level), compute)
+
+
+def _mean(flow: Flow, x: Tensor) -> Tensor:
+    """Returns the mean (B, 1, C) over the real positions of x (B, T, C)."""
+    return (x * flow.mean_weights(x)).sum(dim=1, keepdim=True)
+
+
+def _running_mean(flow: Flow, x: Tensor) -> Tensor:
+    """Returns the means (B, T, C) over real positions ≤ t of x (B, T, C)."""
+    total = flow.mask.zero_padding(x).cumsum(dim=1)
+    # padding on the left has seen nothing yet: divide by one there, its rows are not used
+    seen = flow.shared(("seen", x.dtype), lambda: flow.mask.real(x).cumsum(dim=1).clamp(min=1.0))
+    return total / seen
+
+
+def _next_running_mean(past: dict[str, Tensor], level: int, new: Tensor) -> Tensor:
+    """Returns the mean (R, 1, C) over all decoding steps so far; `new` (R, 1, C) is the last."""
+    total, steps = f"sum{level}", f"steps{level}"
+    if total not in past:
+        past[total] = torch.zeros_like(new)
+        past[steps] = new.new_zeros(len(new), 1, 1)
+    past[total] = past[total] + new
+    past[steps] = past[steps] + 1
+    return past[total] / past[steps]

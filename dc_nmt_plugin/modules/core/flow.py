@@ -25,8 +25,8 @@ class Flow:
         mask: padding and causality of the stack's sequences; None: no padding, not causal
         tokens: (B, T) their token ids; when decoding, of the whole prefix
         session: the decoding session, or None
-        past: when decoding, the stack's own slot of the session, for the running means that its
-            layers share; None otherwise
+        past: when decoding, the stack's own slot of the session, for tensors that its layers share;
+            None otherwise
         source: what decoder layers attend to; None in encoders
         auxiliary_features: f^1 … f^n (R, T, C), the final states of the auxiliary decoders, which
             the main decoder fuses (thesis ch. 4, AIF); None without fusion
@@ -53,7 +53,6 @@ class Flow:
         self._source = source
         self.auxiliary_features = auxiliary_features
         self.inputs: list[Tensor] = []
-        self._means: dict[int, Tensor] = {}
         self._shared: dict[object, Any] = {}
 
     @classmethod
@@ -99,69 +98,17 @@ class Flow:
         return self.tokens.size(1) - 1
 
     def shared(self, key: object, compute: Callable[[], Result]) -> Result:
-        """Returns ``compute()``, computed once for all layers: tables without gradients."""
+        """Returns ``compute()``, computed once for all layers of the stack."""
         if key not in self._shared:
             self._shared[key] = compute()
         result: Result = self._shared[key]
         return result
 
-    def mean(self, level: int) -> Tensor:
-        """Returns the global context c^{level + 1} of Yang et al. 2019, eq. (8), computed once.
-
-        Returns:
-            the mean of ``inputs[level]`` over real positions, (B, 1, C); for causal stacks at
-            position t the mean over real positions ≤ t, (B, T, C)
-        """
-        if level not in self._means:
-            # Activation checkpointing runs a layer twice and expects it to save the same tensors
-            # twice, but the second run finds the mean: keep what it saves (masks and counts, no
-            # activations) out of the checkpoint's sight.
-            with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
-                self._means[level] = self._compute_mean(level)
-        return self._means[level]
-
     def mean_weights(self, x: Tensor) -> Tensor:
         """Returns 1 / length at real positions, 0 at padding: (B, T, 1), or (1, T, 1) without."""
 
         def compute() -> Tensor:
-            real = self._real(x)
+            real = self.mask.real(x)
             return real / real.sum(dim=1, keepdim=True).clamp(min=1.0)
 
         return self.shared(("mean", x.dtype), compute)
-
-    def _compute_mean(self, level: int) -> Tensor:
-        x = self.inputs[level]
-        # sums in half precision lose steps
-        precise = x.to(torch.promote_types(x.dtype, torch.float32))
-        if self.past is not None:
-            mean = self._next_running_mean(level, precise)
-        elif self.mask.causal:
-            mean = self._running_mean(precise)
-        else:
-            mean = self._mean(precise)
-        return mean.type_as(x)
-
-    def _mean(self, x: Tensor) -> Tensor:
-        return (x * self.mean_weights(x)).sum(dim=1, keepdim=True)  # (B, 1, C)
-
-    def _running_mean(self, x: Tensor) -> Tensor:
-        total = self.mask.zero_padding(x).cumsum(dim=1)
-        # padding on the left has seen nothing yet: divide by one there, its rows are not used
-        seen = self.shared(("seen", x.dtype), lambda: self._real(x).cumsum(dim=1).clamp(min=1.0))
-        return total / seen  # (B, T, C)
-
-    def _next_running_mean(self, level: int, new: Tensor) -> Tensor:
-        assert self.past is not None
-        total, steps = f"sum{level}", f"steps{level}"
-        if total not in self.past:
-            self.past[total] = torch.zeros_like(new)
-            self.past[steps] = new.new_zeros(len(new), 1, 1)
-        self.past[total] = self.past[total] + new
-        self.past[steps] = self.past[steps] + 1
-        return self.past[total] / self.past[steps]  # (R, 1, C)
-
-    def _real(self, x: Tensor) -> Tensor:
-        """Returns 1 at real positions, 0 at padding: (B, T, 1), or (1, T, 1) without padding."""
-        if self.mask.padding is None:
-            return x.new_ones(1, x.size(1), 1)
-        return (~self.mask.padding)[:, :, None].to(x.dtype)

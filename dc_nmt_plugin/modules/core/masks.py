@@ -69,3 +69,10 @@ class SequenceMask:
     def zero_padding(self, x: Tensor) -> Tensor:
         """Returns x (B, T, C) with zeros at padded positions."""
         return x if self.padding is None else x.masked_fill(self.padding[:, :, None], 0.0)
+
+    def real(self, x: Tensor) -> Tensor:
+        """Returns 1 at real positions of x (B, T, C), 0 at padding: (B, T, 1), or (1, T, 1) without
+        padding."""
+        if self.padding is None:
+            return x.new_ones(1, x.size(1), 1)
+        return (~self.padding)[:, :, None].to(x.dtype)
