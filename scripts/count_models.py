@@ -13,7 +13,7 @@ import re
 from functools import cache
 
 from dc_nmt_plugin.files import write_text
-from dc_nmt_plugin.models.count import build, count, dummy_dictionary
+from dc_nmt_plugin.models.count import build_without_memory, count, dummy_dictionary
 from dc_nmt_plugin.papers.parameters import fitted_vocabulary, parsed_settings
 from dc_nmt_plugin.papers.reader import read_documents
 from dc_nmt_plugin.papers.selection import runs_of
@@ -35,7 +35,7 @@ def parameters_of(training: Training) -> int:
     """The parameters of a run's model, with a dictionary of the published size."""
     settings, _ = parsed_settings(training.arch, [*training.settings.flags, *training.flags])
     types = vocabulary(load(training.task).folder, training.arch.endswith("_unshared"))
-    return count(build(training.arch, settings, dummy_dictionary(types)))
+    return count(build_without_memory(training.arch, settings, dummy_dictionary(types)))
 
 
 @cache

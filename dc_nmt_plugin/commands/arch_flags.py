@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import textwrap
 from collections.abc import Sequence
-from dataclasses import Field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from ..flags import as_flags, flag_name
 from .parser import Parser
 
 if TYPE_CHECKING:
+    from ..models.options import Setting
     from ..models.presets import Architecture, Family
 
 WIDTH = 100
@@ -52,15 +53,16 @@ def main(argv: Sequence[str]) -> int:
     command, source = training_command(architecture, str(Path(__file__).resolve().parents[1]))
     print(f"\n{command}\n")
     print(textwrap.fill(f"Settings of this command: {source}", WIDTH))
-    of_mechanism = _own_flags(family)
-    flags = fields(architecture.config)
-    own = [flag for flag in flags if flag_name(flag.name) in of_mechanism]
-    if own:
+    of_mechanism = _settings_of_mechanism(family)
+    settings = architecture.config.settings()
+    if of_mechanism:
         print("\nFlags of the mechanism, with the values of this name:")
-        print("\n".join(_flag(architecture, flag) for flag in own))
+        print(_flags(architecture, [settings[name] for name in settings if name in of_mechanism]))
     print("\nAll other flags:" + ("" if args.all else f" dc-nmt arch-flags {args.arch} --all"))
     if args.all:
-        print("\n".join(_flag(architecture, flag) for flag in flags if flag not in own))
+        print(
+            _flags(architecture, [settings[name] for name in settings if name not in of_mechanism])
+        )
     return 0
 
 
@@ -74,34 +76,38 @@ def _family(family: Family) -> str:
     for name, settings in zip(names, family.variants.values(), strict=True):
         # a flag and its value stay on one line
         flags = ["\xa0".join(as_flags({key: value})) for key, value in settings.items()]
-        text = textwrap.fill(
-            " ".join([f"  {name}".ljust(column - 1, "\xa0"), *flags]),
-            WIDTH, subsequent_indent=" " * column, break_on_hyphens=False,
-        )  # fmt: skip
+        words = " ".join([f"  {name}".ljust(column - 1, "\xa0"), *flags])
+        indent = " " * column
+        text = textwrap.fill(words, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
         lines.append(text.replace("\xa0", " ").rstrip())
     return "\n".join(lines)
 
 
-def _own_flags(family: Family) -> set[str]:
-    """Returns the flags that variants of a family set, and the options of their self-attention."""
-    from ..models.transformer.axes import SELF_ATTENTION_KINDS
+def _settings_of_mechanism(family: Family) -> set[str]:
+    """Returns the settings of a family's variants, and the options of their mechanisms."""
+    from ..modules.mechanisms import mechanisms
 
-    own: set[str] = set()
+    named: set[str] = set()
+    values: set[Any] = set()
     for settings in family.variants.values():
-        own.update(settings)
-        for value in settings.values():
-            own.update(SELF_ATTENTION_KINDS.get(value, {}).values())
-    return {flag_name(setting) for setting in own}
+        named.update(settings)
+        values.update(settings.values())
+    for mechanism in mechanisms():
+        if mechanism.name in values:
+            named.update(map(mechanism.setting, mechanism.options))
+    return named
 
 
-def _flag(architecture: Architecture, flag: Field[Any]) -> str:
-    value = value_text(architecture.settings.get(flag.name, flag.default)) or "(none)"
-    text = f"  {flag_name(flag.name)} {value}: {effect(flag)}. {valid_values(flag)}"
-    return textwrap.fill(text, WIDTH, subsequent_indent=" " * 6, break_on_hyphens=False)
-
-
-def effect(flag: Field[Any]) -> str:
-    return str(flag.metadata["help"]).split("; one of ")[0]
+def _flags(architecture: Architecture, settings: Sequence[Setting]) -> str:
+    """Returns flags with their values in an architecture, one a paragraph."""
+    paragraphs = []
+    for setting in settings:
+        value = value_text(architecture.settings.get(setting.name, setting.default)) or "(none)"
+        text = f"  {flag_name(setting.name)} {value}: {setting.help}. {valid_values(setting)}"
+        paragraphs.append(
+            textwrap.fill(text, WIDTH, subsequent_indent=" " * 6, break_on_hyphens=False)
+        )
+    return "\n".join(paragraphs)
 
 
 def value_text(value: Any) -> str:
@@ -110,16 +116,14 @@ def value_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def valid_values(flag: Field[Any]) -> str:
-    valid = flag.metadata
-    if valid.get("one_of"):
-        return f"One of {', '.join(map(str, valid['one_of']))}"
-    if valid.get("below") is not None and valid["below"] != float("inf"):
-        return f"From {valid['at_least']} to below {valid['below']}"
-    if valid.get("at_least") is not None:
-        return f"{valid['at_least']} or more"
-    kinds = {"bool": "Switch", "int": "Whole number", "float": "Number"}
-    return next((shown for kind, shown in kinds.items() if kind in str(flag.type)), "Text")
+def valid_values(setting: Setting) -> str:
+    if setting.choices:
+        return f"One of {', '.join(setting.choices)}"
+    if setting.below is not None and setting.below != math.inf:
+        return f"From {setting.at_least} to below {setting.below}"
+    if setting.at_least is not None:
+        return f"{setting.at_least} or more"
+    return {bool: "Switch", int: "Whole number", float: "Number"}.get(setting.kind, "Text")
 
 
 def training_command(architecture: Architecture, user_dir: str) -> tuple[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 from fairseq.models import ARCH_MODEL_REGISTRY
@@ -88,12 +87,12 @@ def _check_checkpoint(trainer: Any, path: str) -> None:
     here, there = architecture_of(model), architecture_of(before)
     config = getattr(ARCH_MODEL_REGISTRY.get(here), "config_class", None)
     other = [f"--arch ({there!r}, not {here!r})"] if there not in (None, here) else []
-    for each in fields(config) if config else ():
+    for name, setting in config.settings().items() if config else ():
         # checkpoints of earlier versions lack some settings, which had the default
-        values = (value_of(settings, each.name) for settings in (before, model))
-        old, new = (str(each.default if value is None else value) for value in values)
-        if old != new and not _MAY_CHANGE.search(each.name):
-            other.append(flag_name(each.name))
+        values = (value_of(settings, name) for settings in (before, model))
+        old, new = (str(setting.default if value is None else value) for value in values)
+        if old != new and not _MAY_CHANGE.search(name):
+            other.append(flag_name(name))
     if continues and other:
         raise UserError(
             f"--save-dir {save_dir}: holds checkpoints of a model with another {', '.join(other)}; "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -59,49 +59,64 @@ def refuse_idle_flags(stock: Function) -> Function:
 
 def contradictions(cfg: Any) -> list[str]:
     """Returns a sentence for each flag of a training that contradicts another or does nothing."""
+    return [
+        *_of_best_checkpoint(cfg),
+        *_of_schedule(cfg.lr_scheduler, cfg.optimization.max_update),
+        *_of_validation_bleu(cfg),
+        *_of_criterion(cfg),
+        *_of_model(cfg.model),
+    ]
+
+
+def _of_best_checkpoint(cfg: Any) -> Iterator[str]:
     metric = cfg.checkpoint.best_checkpoint_metric
     highest = cfg.checkpoint.maximize_best_checkpoint_metric
-    problems = []
     if highest and metric.endswith(("loss", "ppl")):
-        problems.append(
+        yield (
             f"--maximize-best-checkpoint-metric: {metric} is better when it is lower; the worst "
             "model would be kept as the best."
         )
     if not highest and ("bleu" in metric or "accuracy" in metric):
-        problems.append(
+        yield (
             f"--best-checkpoint-metric {metric}: is better when it is higher; give "
             "--maximize-best-checkpoint-metric too."
         )
-    schedule, updates = cfg.lr_scheduler, cfg.optimization.max_update
+
+
+def _of_schedule(schedule: Any, updates: int) -> Iterator[str]:
     name = schedule and schedule._name
     if name == "cosine" and schedule.lr_period_updates <= 0 < updates == schedule.warmup_updates:
-        problems.append(
-            f"--warmup-updates: {updates} is --max-update; the last one divides by 0. Give less."
-        )
+        yield f"--warmup-updates: {updates} is --max-update; the last one divides by 0. Give less."
     falls_to_zero = name == "polynomial_decay" and not schedule.end_learning_rate
     if falls_to_zero and 0 < schedule.total_num_update < updates:
-        problems.append(
+        yield (
             f"--total-num-update: {schedule.total_num_update:g} is below --max-update {updates}; "
             "the rate would be 0 from then on."
         )
+
+
+def _of_validation_bleu(cfg: Any) -> Iterator[str]:
+    metric = cfg.checkpoint.best_checkpoint_metric
     eval_bleu = getattr(cfg.task, "eval_bleu", None)  # not of every task
     if metric.startswith("bleu") and eval_bleu is False:
-        problems.append(f"--best-checkpoint-metric {metric}: needs --eval-bleu.")
-    if eval_bleu:
-        known = [each.name for each in fields(GenerationConfig)]
-        problems += [
-            f"--eval-bleu-args: {name!r} is no setting of a search.{did_you_mean(name, known)}"
-            for name in json.loads(cfg.task.eval_bleu_args)
-            if name not in known
-        ]
+        yield f"--best-checkpoint-metric {metric}: needs --eval-bleu."
+    if not eval_bleu:
+        return
+    known = [field.name for field in fields(GenerationConfig)]
+    for name in json.loads(cfg.task.eval_bleu_args):
+        if name not in known:
+            hint = did_you_mean(name, known)
+            yield f"--eval-bleu-args: {name!r} is no setting of a search.{hint}"
+
+
+def _of_criterion(cfg: Any) -> Iterator[str]:
     criterion, architecture = cfg.criterion._name, architecture_of(cfg.model)
     model = ARCH_MODEL_REGISTRY.get(architecture)
     if criterion in JOINT_LOSSES and model and model.__module__.startswith("fairseq."):
-        problems.append(
+        yield (
             f"--criterion {criterion}: is for architectures of 'dc-nmt arch-flags'; {architecture} "
             "needs one of fairseq's own, such as label_smoothed_cross_entropy."
         )
-    return problems + _of_model(cfg.model)
 
 
 def _of_model(settings: Any) -> list[str]:
@@ -110,13 +125,13 @@ def _of_model(settings: Any) -> list[str]:
     config = getattr(ARCH_MODEL_REGISTRY.get(name), "config_class", None)
     if config is None:  # another model, or flags, which are checked when they are parsed
         return []
-    known = ["_name", *(each.name for each in fields(config))]
+    known = ["_name", *config.settings()]
     unknown = [
-        f"model.{each}: {name} has no such setting.{did_you_mean(each, known)}"
-        for each in settings
-        if each not in known
+        f"model.{setting}: {name} has no such setting.{did_you_mean(setting, known)}"
+        for setting in settings
+        if setting not in known
     ]
-    return unknown + [f"model.{each}: {reason}" for each, reason in _idle(settings).items()]
+    return unknown + [f"model.{setting}: {reason}" for setting, reason in _idle(settings).items()]
 
 
 def _idle(settings: Mapping[str, Any]) -> dict[str, str]:

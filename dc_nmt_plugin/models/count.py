@@ -30,8 +30,10 @@ def dummy_dictionary(size: int) -> Dictionary:
     return dictionary
 
 
-def build(arch: str, settings: Mapping[str, Any], dictionary: Dictionary) -> nn.Module:
-    """Builds an architecture with changed settings on the meta device, without memory."""
+def build_without_memory(
+    arch: str, settings: Mapping[str, Any], dictionary: Dictionary
+) -> nn.Module:
+    """Builds an architecture with changed settings on the meta device."""
     architecture = architectures()[arch]
     args = argparse.Namespace(**{**architecture.all_settings(), **settings})
     task = argparse.Namespace(source_dictionary=dictionary, target_dictionary=dictionary)

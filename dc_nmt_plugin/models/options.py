@@ -1,46 +1,55 @@
-"""Flags of models: fields of a dataclass, with their help and allowed values.
+"""Settings of models, which are also flags, with their help and valid values.
 
 fairseq hands a model an ``argparse.Namespace`` (training) or what a checkpoint holds. Models are
-registered without ``dataclass=``, and their flags are read from a dataclass explicitly. Only in
-this way can several named architectures share a model in both fairseq distributions.
+registered without ``dataclass=``, and their settings are read explicitly. Only in this way can
+several named architectures share a model in both fairseq distributions.
 """
 
 import argparse
 import contextlib
-from collections.abc import Collection, Iterable
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from ..errors import ConfigError, choice_problem
+from ..errors import ConfigError
 from ..flags import flag_name, value_of
+from ..modules.mechanisms import Option
 
 ConfigT = TypeVar("ConfigT", bound="CheckedConfig")
+
+
+@dataclass(frozen=True)
+class Setting(Option):
+    """A setting of a model.
+
+    Attributes:
+        kind: type of its values: bool, int, float or str
+        negatable: an architecture may set it, and ``--no-NAME`` then switches it off
+    """
+
+    kind: type = str
+    negatable: bool = False
 
 
 def flag(
     default: Any,
     text: str,
     *,
-    one_of: Collection[str] = (),
+    one_of: Collection[str] | Callable[[], Collection[str]] = (),
     at_least: float | None = None,
     below: float | None = None,
     negatable: bool = False,
 ) -> Any:
-    """Returns a field of a configuration, which is also a flag.
+    """Returns a setting for the body of a configuration, which gives it name and type.
 
     Args:
         default: value without the flag
-        text: its help; the choices are added to it
-        one_of: the valid values, if they can be listed
-        at_least: the smallest valid value
-        below: upper bound, exclusive; with `at_least`
-        negatable: an architecture may set it, and ``--no-NAME`` then switches it off
+        text: its help; the valid values are added to it
+        one_of, at_least, below: see :class:`~..modules.mechanisms.Option`
+        negatable: see :class:`Setting`
     """
-    if one_of:
-        text = f"{text}; one of {', '.join(one_of)}"
-    valid = {"one_of": one_of, "at_least": at_least, "below": below}
-    return field(default=default, metadata={"help": text, "negatable": negatable, **valid})
+    return Setting("", default, text, one_of, at_least, below, negatable=negatable)
 
 
 def size(default: int, text: str) -> Any:
@@ -53,28 +62,34 @@ def rate(default: float, text: str) -> Any:
     return flag(default, text, at_least=0, below=1)
 
 
-def value_problem(option: Field[Any], value: Any, name: str) -> str | None:
-    """Returns a sentence on what is wrong with a value of a :func:`flag`, called `name`; or None.
-
-    The value None is valid everywhere.
-    """
-    choices, lowest, below = (option.metadata[key] for key in ("one_of", "at_least", "below"))
-    if value is None:
-        return None
-    if choices:
-        return choice_problem(name, value, choices)
-    if lowest is None:
-        return None
-    if not isinstance(value, int | float):  # in a checkpoint that somebody changed
-        return f"{name}: {value!r} is not a number."
-    if below is not None and not lowest <= value < below:
-        return f"{name}: {value} is not in [{lowest}, {below})."
-    return None if value >= lowest else f"{name}: {value} is not at least {lowest}."
-
-
-@dataclass
 class CheckedConfig:
-    """Base of model settings; subclasses add fields made by :func:`flag`."""
+    """Base of the settings of models; subclasses have annotated settings made by :func:`flag`.
+
+    Args:
+        values: of settings; the others have their defaults
+
+    Raises:
+        TypeError: the model has no such setting
+    """
+
+    def __init__(self, **values: Any) -> None:
+        settings = self.settings()
+        unknown = [name for name in values if name not in settings]
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no setting {unknown[0]!r}")
+        for name, setting in settings.items():
+            setattr(self, name, values.get(name, setting.default))
+
+    @classmethod
+    def settings(cls) -> dict[str, Setting]:
+        """Returns every setting by name, in the order of the flags."""
+        settings = {}
+        # the bases' come first; a subclass may declare one of them anew
+        for name, annotation in get_type_hints(cls).items():
+            kinds = [kind for kind in get_args(annotation) if kind is not NoneType]  # of X | None
+            kind = kinds[0] if kinds else annotation
+            settings[name] = replace(getattr(cls, name), name=name, kind=kind)
+        return settings
 
     def check(self) -> None:
         """
@@ -82,8 +97,8 @@ class CheckedConfig:
             ConfigError: listing everything that is wrong
         """
         problems = []
-        for each in fields(self):
-            problem = value_problem(each, getattr(self, each.name), flag_name(each.name))
+        for name, setting in self.settings().items():
+            problem = setting.problem(getattr(self, name), flag_name(name))
             if problem:
                 problems.append(problem)
         problems = problems or list(self.contradictions())
@@ -91,37 +106,36 @@ class CheckedConfig:
             raise ConfigError(dict.fromkeys(problems))  # each once
 
     def contradictions(self) -> Iterable[str]:
-        """Returns one sentence for each contradiction between fields, of which each is valid."""
+        """Returns one sentence for each contradiction between settings, of which each is valid."""
         return []
 
 
 def add_flags(parser: argparse.ArgumentParser, config: type[CheckedConfig]) -> None:
-    """Adds one flag for each field of `config`, without defaults, so that presets can set them.
+    """Adds one flag for each setting of `config`, without defaults, so that presets can set them.
 
-    A negatable field has ``--no-NAME`` too; of both, the last on the command line holds.
+    A negatable setting has ``--no-NAME`` too; of both, the last on the command line holds.
     """
-    types = get_type_hints(config)
-    for each in fields(config):
-        name = flag_name(each.name)
-        kind = types[each.name]
-        for part in get_args(kind):  # of Optional[X]: X
-            if part is not NoneType:
-                kind = part
-        options: dict[str, Any] = {"action": "store_true"} if kind is bool else {"type": kind}
+    for setting in config.settings().values():
+        name = flag_name(setting.name)
+        switch = setting.kind is bool
+        options: dict[str, Any] = {"action": "store_true"} if switch else {"type": setting.kind}
+        text = setting.help
+        if setting.choices:
+            text = f"{text}; one of {', '.join(setting.choices)}"
         # fairseq's task, which was first, may have the flag too
         with contextlib.suppress(argparse.ArgumentError):
-            parser.add_argument(name, help=each.metadata["help"], **options)
-        if each.metadata["negatable"]:
+            parser.add_argument(name, help=text, **options)
+        if setting.negatable:
             parser.add_argument(
                 f"--no-{name.removeprefix('--')}",
-                dest=each.name,
+                dest=setting.name,
                 action="store_false",
                 help=f"switch {name} off, where the architecture has it",
             )
 
 
 class Configured:
-    """Base of models whose flags are the fields of a dataclass, their `config_class`."""
+    """Base of models whose flags are the settings of their `config_class`."""
 
     config_class: type[CheckedConfig]
 
@@ -132,14 +146,14 @@ class Configured:
 
 
 def defaults(config: type[CheckedConfig]) -> dict[str, Any]:
-    """Returns the default of every field of `config`."""
-    return {each.name: each.default for each in fields(config)}
+    """Returns the default of every setting of `config`."""
+    return {name: setting.default for name, setting in config.settings().items()}
 
 
 def read_config(args: Any, config: type[ConfigT]) -> ConfigT:
-    """Returns the dataclass `config` with the values of `args`, and defaults for the rest."""
+    """Returns a `config` with the values of `args`, and defaults for the rest."""
     result = config()
-    for name in defaults(config):
+    for name in config.settings():
         value = value_of(args, name)
         if value is not None:
             setattr(result, name, value)

@@ -13,12 +13,12 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .choices import CONTEXTS, GATES, MIXED
 from .core.attention import split_heads
 from .core.flow import Flow
 from .core.initial_weights import input_projection
 from .core.self_attention import SelfAttention
 from .core.slow_linear import SlowLinear
+from .mechanisms import CONTEXT_AWARE
 
 
 class ContextAwareSelfAttention(SelfAttention):
@@ -51,9 +51,7 @@ class ContextAwareSelfAttention(SelfAttention):
         embed_dim: model width C
         num_heads: heads H; must divide C
         layer: the layer's number l in its stack, 1-based
-        context: one of :data:`CONTEXTS`
-        on: part mixed with the context: "queries", "keys" or "both" (Table 3)
-        gate: "learnt", or "none"
+        context, on, gate: see :data:`~.mechanisms.CONTEXT_AWARE`; `on` is Table 3's
         dropout: dropout of the attention weights
         bias: whether the input and output projections have biases
 
@@ -74,13 +72,10 @@ class ContextAwareSelfAttention(SelfAttention):
         bias: bool = True,
     ) -> None:
         super().__init__(embed_dim=embed_dim, num_heads=num_heads, dropout=dropout, bias=bias)
-        if on not in MIXED:
-            raise ValueError(f"on is {on!r}; choose from {', '.join(MIXED)}")
-        if gate not in GATES:
-            raise ValueError(f"gate is {gate!r}; choose from {', '.join(GATES)}")
+        CONTEXT_AWARE.check(context=context, on=on, gate=gate)
         self.layer = layer
         self.context = context
-        self.mixed = MIXED[on]
+        self.mixed = ("q", "k") if on == "both" else (on[0],)  # q of queries, k of keys
         self.global_levels, self.deep_levels = context_levels(context, layer)
         blocks, mixed = len(self.global_levels) + len(self.deep_levels), len(self.mixed)
         self.has_context = blocks > 0
@@ -164,7 +159,7 @@ def context_levels(context: str, layer: int) -> tuple[range, range]:
     """Returns the layer inputs that make up a context.
 
     Args:
-        context: one of :data:`CONTEXTS`
+        context: one of those above
         layer: the layer that uses it, 1-based
 
     Returns:
@@ -174,8 +169,7 @@ def context_levels(context: str, layer: int) -> tuple[range, range]:
     Raises:
         ValueError: unknown context, or a layer below 1
     """
-    if context not in CONTEXTS:
-        raise ValueError(f"context is {context!r}; choose from {', '.join(CONTEXTS)}")
+    CONTEXT_AWARE.check(context=context)
     if layer < 1:
         raise ValueError(f"layer is {layer}; layers are counted from 1")
     none, below, so_far = range(0), range(layer - 1), range(layer)

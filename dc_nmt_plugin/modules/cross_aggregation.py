@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as checkpointed
 
-from .choices import HEAD_WEIGHTS, INITS, ROUTINGS
 from .core.attention import attention_logits
 from .core.flow import Flow
 from .core.masks import SequenceMask
 from .core.self_attention import SelfAttention
+from .mechanisms import CROSS_AGGREGATION
 from .routing import route_heads, route_positions
 
 
@@ -67,17 +67,9 @@ class CrossAggregationSelfAttention(SelfAttention):
         bias: bool = True,
     ) -> None:
         super().__init__(embed_dim=embed_dim, num_heads=num_heads, dropout=dropout, bias=bias)
-        for name, value, choices in (
-            ("routing", routing, ROUTINGS),
-            ("init", init, INITS),
-            ("head_weights", head_weights, HEAD_WEIGHTS),
-        ):
-            if value not in choices:
-                raise ValueError(f"{name} is {value!r}; choose from {', '.join(choices)}")
-        if iterations < 0:
-            raise ValueError(f"iterations is {iterations}; it must be 0 or more")
-        if init == "self" and routing == "vertical":
-            raise ValueError("init 'self' starts horizontal routing; routing is 'vertical'")
+        CROSS_AGGREGATION.check(
+            routing=routing, init=init, iterations=iterations, head_weights=head_weights
+        )
         self.init = init
         self.iterations = iterations
         self.head_weights = head_weights

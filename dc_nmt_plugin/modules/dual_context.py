@@ -20,6 +20,7 @@ from .core.self_attention import MultiHeadSelfAttention
 from .core.session import Session, Stateful
 from .core.slow_linear import SlowLinear
 from .fast.dropout import dropout as drop
+from .mechanisms import DUAL_CONTEXT
 
 # of W_z, as a part of the weights that would give the variance of one context; our choice,
 # measured in examples/multi30k_en_de/README.md
@@ -43,8 +44,7 @@ class LocalContext(Stateful):
 
     def __init__(self, *, embed_dim: int, kernel: int = 2, dropout: float = 0.0) -> None:
         super().__init__()
-        if kernel < 1:
-            raise ValueError(f"kernel {kernel} is not at least 1")
+        DUAL_CONTEXT.check(kernel=kernel)
         self.kernel = kernel
         self.dropout = dropout
         # W^r (f·C → 2C) on the concatenated window: one product, first half linear, second gate

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from ..errors import UsageError
 from ..flags import as_flags
-from ..models.count import build, count, dummy_dictionary
+from ..models.count import build_without_memory, count, dummy_dictionary
 from ..models.options import add_flags
 from ..models.presets import architectures
 from .document import Entry
@@ -76,7 +76,7 @@ _dictionary = functools.lru_cache(maxsize=4)(dummy_dictionary)
 def built_count(entry: Entry, vocabulary: int) -> int:
     """Returns the number of parameters of an entry's model with a vocabulary."""
     settings = model_settings(entry.arch, as_flags(entry.flags))
-    return count(build(entry.arch, settings, _dictionary(vocabulary)))
+    return count(build_without_memory(entry.arch, settings, _dictionary(vocabulary)))
 
 
 def fitted_vocabulary(entry: Entry) -> int:

@@ -117,9 +117,7 @@ def presets(family: str) -> str:
 
 def flags(architecture: str, prefix: str = "") -> str:
     """The flags of an architecture, those that begin with a prefix."""
-    from dataclasses import fields
-
-    from dc_nmt_plugin.commands.arch_flags import effect, valid_values, value_text
+    from dc_nmt_plugin.commands.arch_flags import valid_values, value_text
     from dc_nmt_plugin.flags import flag_name
     from dc_nmt_plugin.models.presets import architectures
 
@@ -128,10 +126,10 @@ def flags(architecture: str, prefix: str = "") -> str:
         (
             f"`{flag_name(flag.name)}`",
             _code(value_text(described.settings.get(flag.name, flag.default))),
-            effect(flag),
+            flag.help,
             valid_values(flag),
         )
-        for flag in fields(described.config)
+        for flag in described.config.settings().values()
         if flag_name(flag.name).startswith(f"--{prefix}")
     ]
     return markdown_table(("flag", "here", "what", "values"), rows)
@@ -163,34 +161,23 @@ def architectures() -> str:
 
 def kinds() -> str:
     """Every kind of self-attention with its options, as ``--encoder-layers-of`` takes them."""
-    from dataclasses import fields
-
     from dc_nmt_plugin.flags import flag_name
-    from dc_nmt_plugin.models.transformer.axes import ENCODER_ONLY, SELF_ATTENTION_KINDS
-    from dc_nmt_plugin.models.transformer.config import TransformerConfig
+    from dc_nmt_plugin.modules.mechanisms import SELF_ATTENTIONS
 
-    settings = {each.name: each for each in fields(TransformerConfig)}
     rows = []
-    for name, options in SELF_ATTENTION_KINDS.items():
-        where = "encoder" if name in ENCODER_ONLY else "both"
-        if not options:
-            rows.append((f"`{name}`", where, "", "", "", ""))
-        for option, setting in options.items():
-            field = settings[setting]
-            valid = ", ".join(f"`{value}`" for value in field.metadata["one_of"])
-            least = field.metadata["at_least"]
-            switch = isinstance(field.default, bool)
-            default = str(field.default).lower() if switch else field.default
-            rows.append(
-                (
-                    f"`{name}`",
-                    where,
-                    f"`{option}`",
-                    f"`{default}`",
-                    valid or (f"{least} or more" if least is not None else "`true`, `false`"),
-                    f"`{flag_name(setting)}`",
-                )
-            )
+    for kind in SELF_ATTENTIONS.values():
+        name, side = f"`{kind.name}`", "encoder" if kind.encoder_only else "both"
+        if not kind.options:
+            rows.append((name, side, "", "", "", ""))
+        for option in kind.options:
+            values = ", ".join(f"`{value}`" for value in option.choices)
+            if option.at_least is not None:
+                values = f"{option.at_least} or more"
+            default = str(option.default)
+            if isinstance(option.default, bool):
+                values, default = "`true`, `false`", default.lower()
+            flag = flag_name(kind.setting(option))
+            rows.append((name, side, f"`{option.name}`", f"`{default}`", values, f"`{flag}`"))
     heads = ("kind", "side", "option", "default", "values", "flag for all layers")
     return markdown_table(heads, rows)
 

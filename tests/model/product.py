@@ -9,12 +9,8 @@ from typing import Any
 from covering import Combination, covering
 from helpers import build
 
-from dc_nmt_plugin.models.transformer.axes import (
-    BASES,
-    DECODER_KINDS,
-    SELF_ATTENTION_KINDS,
-    SOURCE_FEATURES,
-)
+from dc_nmt_plugin.models.transformer.axes import BASES
+from dc_nmt_plugin.modules.mechanisms import SELF_ATTENTIONS, SOURCE_FEATURES, decoder_kinds
 
 AUXILIARY: dict[str, dict[str, Any]] = {
     "none": {},
@@ -26,7 +22,10 @@ BASE: dict[str, dict[str, Any]] = {
     "relative": {"positions": "relative", "max_relative_position": 2},
 }
 AXES: list[Sequence[str]] = [
-    *(tuple(SELF_ATTENTION_KINDS), DECODER_KINDS, tuple(SOURCE_FEATURES), tuple(AUXILIARY)),
+    tuple(SELF_ATTENTIONS),
+    decoder_kinds(),
+    tuple(SOURCE_FEATURES),
+    tuple(AUXILIARY),
     tuple(BASE),
 ]
 PRODUCT: list[Combination] = list(itertools.product(*AXES))

@@ -13,8 +13,6 @@ from variants import PRE_NORM, VARIANTS
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.models.options import read_config
-from dc_nmt_plugin.models.transformer.axes import DECODER_KINDS, SELF_ATTENTION_KINDS
-from dc_nmt_plugin.models.transformer.build import SELF_ATTENTIONS
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.modules.layer_aggregation import (
     AggregationUnit,
@@ -22,6 +20,7 @@ from dc_nmt_plugin.modules.layer_aggregation import (
     LinearAggregation,
     WeightedSum,
 )
+from dc_nmt_plugin.modules.mechanisms import SELF_ATTENTIONS, decoder_kinds
 
 
 def batch():
@@ -267,7 +266,7 @@ def test_what_aggregates_is_what_its_name_says():
 )
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
 def test_a_range_of_layers_has_the_kind(side, text, expected):
-    for name in SELF_ATTENTION_KINDS if side == "encoder" else DECODER_KINDS:
+    for name in SELF_ATTENTIONS if side == "encoder" else decoder_kinds():
         net = build(
             "transformer_standard",
             decoder_layers=3,
@@ -277,8 +276,8 @@ def test_a_range_of_layers_has_the_kind(side, text, expected):
         stacks = [net.encoder.stack] if side == "encoder" else [net.decoder.stack]
         stacks += net.decoder.auxiliary.values() if side == "decoder" else []
         other = net.decoder.stack if side == "encoder" else net.encoder.stack
-        wanted = SELF_ATTENTIONS[name]
-        standard = SELF_ATTENTIONS["standard"]
+        wanted = SELF_ATTENTIONS[name].class_
+        standard = SELF_ATTENTIONS["standard"].class_
         for stack in stacks:
             kinds = [type(layer.self_attn) for layer in stack.layers]
             assert kinds == [wanted if n in expected else standard for n in (1, 2, 3)]

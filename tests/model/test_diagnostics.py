@@ -7,11 +7,11 @@ from helpers import build, perturb, sample, sentences, task
 from recurrent import build as build_recurrent
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
-from dc_nmt_plugin.models.transformer.axes import SELF_ATTENTION_KINDS
 from dc_nmt_plugin.modules import diagnostics
 from dc_nmt_plugin.modules.core import self_attention
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.diagnostics import attention_divergence
+from dc_nmt_plugin.modules.mechanisms import SELF_ATTENTIONS
 from dc_nmt_plugin.names import PUBLISHED
 
 EVERYTHING = {
@@ -117,7 +117,7 @@ def test_attention_that_no_diagnostic_reads_stays_fused(monkeypatch):
     assert not any(name == "weights" for name in diagnostics.NEEDED)
 
 
-@pytest.mark.parametrize("kind", SELF_ATTENTION_KINDS)
+@pytest.mark.parametrize("kind", SELF_ATTENTIONS)
 def test_every_kind_can_record_its_weights(kind):
     model = build("transformer_standard", encoder_self_attention=kind)
     with recording(model) as records:

@@ -6,6 +6,7 @@ few as have every pair of values, or with ``--all`` every one. A case shares its
 """
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
@@ -16,9 +17,9 @@ from variants import MODULES, VARIANTS
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.errors import ConfigError
-from dc_nmt_plugin.models.transformer.build import SELF_ATTENTIONS
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.self_attention import SelfAttention
+from dc_nmt_plugin.modules.mechanisms import SELF_ATTENTIONS, STANDARD
 from dc_nmt_plugin.tasks.fast.beam_search import BeamSearchGenerator
 
 LENGTHS = [7, 3, 5]
@@ -167,7 +168,7 @@ class OwnLogits(SelfAttention):
 
 @pytest.mark.parametrize("base", ["original", "modern"])
 def test_logits_of_a_new_kind_are_used_everywhere(base, monkeypatch):
-    monkeypatch.setitem(SELF_ATTENTIONS, "standard", OwnLogits)
+    monkeypatch.setitem(SELF_ATTENTIONS, "standard", replace(STANDARD, place=OwnLogits))
     for cases in (CASES, VARIANTS):
         monkeypatch.setitem(cases, "own", ("transformer_standard", {"base": base}))
     test_ground_rules("own")

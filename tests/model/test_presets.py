@@ -12,8 +12,7 @@ from fairseq.tasks import TASK_REGISTRY
 from helpers import build, few, sample, sentences, task
 
 from dc_nmt_plugin.errors import ConfigError
-from dc_nmt_plugin.models.count import build as build_on_meta
-from dc_nmt_plugin.models.count import count
+from dc_nmt_plugin.models.count import build_without_memory, count
 from dc_nmt_plugin.models.options import read_config
 from dc_nmt_plugin.models.presets import FAMILIES, SIZES, architectures
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
@@ -45,7 +44,7 @@ def test_dual_context_counts_by_hand():
 
 def test_the_meta_count_is_the_real_models():
     real = build("transformer_dc_micro", words=30, **SIZES["micro"])
-    on_meta = build_on_meta("transformer_dc_micro", {}, task(30).source_dictionary)
+    on_meta = build_without_memory("transformer_dc_micro", {}, task(30).source_dictionary)
     names = {name for name, _ in real.named_parameters()}
     assert names == {name for name, _ in on_meta.named_parameters()}
     assert count(real) == count(on_meta)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dc_nmt_plugin.models.transformer.axes import (
-    BASES,
-    DECODER_KINDS,
-    SELF_ATTENTION_KINDS,
-    SOURCE_FEATURES,
-)
+from dc_nmt_plugin.models.transformer.axes import BASES
+from dc_nmt_plugin.modules.mechanisms import SELF_ATTENTIONS, SOURCE_FEATURES, decoder_kinds
 
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
 
@@ -19,7 +15,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "standard": ("transformer_standard", {}),
     **{
         f"{kind} in the {side}": ("transformer_standard", {f"{side}_self_attention": kind})
-        for side, kinds in (("encoder", SELF_ATTENTION_KINDS), ("decoder", DECODER_KINDS))
+        for side, kinds in (("encoder", SELF_ATTENTIONS), ("decoder", decoder_kinds()))
         for kind in kinds
         if kind != "standard"
     },

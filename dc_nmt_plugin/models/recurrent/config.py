@@ -1,7 +1,6 @@
 """Flags of the recurrent models, and checks of their values."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ..options import CheckedConfig, flag, rate, size
 
@@ -16,7 +15,6 @@ READOUTS = ("baseline", *_RESIDUALS, "memory-rnn", "self-attentive-rnn")
 LM_READOUTS = ("plain", "baseline", *_RESIDUALS)
 
 
-@dataclass
 class _RecurrentConfig(CheckedConfig):
     """Settings that both models have."""
 
@@ -53,9 +51,8 @@ class _RecurrentConfig(CheckedConfig):
         return self.dropout if self.dropout_after == "all" else 0.0
 
 
-@dataclass
 class GRUConfig(_RecurrentConfig):
-    """Settings of the GRU encoder-decoder; every field is a flag (``--embed-dim`` …)."""
+    """Settings of the GRU encoder-decoder; each is a flag (``--embed-dim`` …)."""
 
     readout: str = flag(
         "content",
@@ -73,9 +70,8 @@ class GRUConfig(_RecurrentConfig):
     max_source_positions: int = size(1024, "longest source, in tokens")
 
 
-@dataclass
 class LanguageModelConfig(_RecurrentConfig):
-    """Settings of the LSTM language model; every field is a flag (``--embed-dim`` …)."""
+    """Settings of the LSTM language model; each is a flag (``--embed-dim`` …)."""
 
     embed_dim: int = size(296, "width of the embeddings and of the readout")
     hidden_dim: int = size(296, "width of the LSTM's states")

@@ -1,39 +1,16 @@
-"""The values of the four axes, and what settings they have. Listings read this without torch.
+"""Axis D, the base block, and what settings it has. Listings read this without torch.
 
-The classes that belong to the names are in :mod:`.build`.
+Axes A and B, self-attention and source features, are in ``modules/mechanisms.py``. Axis C,
+auxiliary decoders, is a list of layers: ``--aux-layers``.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# A, self-attention: kind → its options. Their names in --encoder-layers-of → the settings (and
-# so the flags) that give their values for all layers
-SELF_ATTENTION_KINDS: dict[str, dict[str, str]] = {
-    "standard": {},
-    "dual_context": {"kernel": "dc_kernel_size"},
-    "context_aware": {"context": "ctx_context", "on": "ctx_on", "gate": "ctx_gate"},
-    "cross_aggregation": {
-        "routing": "xagg_routing",
-        "init": "xagg_init",
-        "iterations": "xagg_iterations",
-        "head_weights": "xagg_head_weights",
-        "checkpoint": "xagg_checkpoint",
-    },
-}
-ENCODER_ONLY = ("cross_aggregation",)  # it routes over all positions, also later ones
-DECODER_KINDS = tuple(kind for kind in SELF_ATTENTION_KINDS if kind not in ENCODER_ONLY)
-
-# B, source features: what the decoder attends to
-AGGREGATIONS = ("s-agg", "iter-s-agg", "c-agg", "iter-c-agg")  # several layers made into one
-MULTI_LAYER = ("m-00", "m-01", "m-10", "m-11")  # several layers; M-Ū0Ū1 of the thesis
-SOURCE_FEATURES = ("top", *AGGREGATIONS, *MULTI_LAYER)
-
-# C, auxiliary decoders, is a list of layers: --aux-layers
-
 
 class BaseBlock(NamedTuple):
-    """D, the base block: choices for the layers beside their attentions."""
+    """Choices for the layers beside their attentions."""
 
     norm: str
     pre_norm: bool  # the norms stand before the sublayers

@@ -6,9 +6,7 @@ The initial weights for a seed depend on the order in which modules are built.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 from fairseq import utils
 from fairseq.data import Dictionary
@@ -16,46 +14,27 @@ from fairseq.modules import LayerNorm, PositionalEmbedding
 from torch import nn
 
 from ...modules.auxiliary_fusion import AuxiliaryFusion
-from ...modules.context_aware import ContextAwareSelfAttention
-from ...modules.core.attention import SourceAttention
 from ...modules.core.initial_weights import scale_with_depth
 from ...modules.core.positions import Positions, RelativePositions, RotaryPositions
-from ...modules.core.recording import give_places
-from ...modules.core.self_attention import MultiHeadSelfAttention, SelfAttention
-from ...modules.cross_aggregation import CrossAggregationSelfAttention
-from ...modules.dual_context import DualContextAttention
+from ...modules.core.self_attention import MultiHeadSelfAttention
 from ...modules.fast.graphs import MULTIPLE
-from ...modules.layer_aggregation import IterativeAggregation, LinearAggregation
-from ...modules.multi_layer_attention import MultiLayerAttention
-from .axes import AGGREGATIONS, MULTI_LAYER
+from ...modules.mechanisms import SOURCE_FEATURES, TOP
 from .config import TransformerConfig
 from .decoder import TransformerDecoder
 from .encoder import TransformerEncoder
 from .layers import DecoderLayer, EncoderLayer, LayerSettings, LayerStack, TokenEmbedding
 from .specification import SelfAttentionSpec
 
-# axis A: a kind of self-attention → its class
-SELF_ATTENTIONS: dict[str, Any] = {
-    "standard": SelfAttention,
-    "dual_context": DualContextAttention,
-    "context_aware": ContextAwareSelfAttention,
-    "cross_aggregation": CrossAggregationSelfAttention,
-}
-
 
 def build_encoder(
     cfg: TransformerConfig, dictionary: Dictionary, matrix: nn.Embedding
 ) -> TransformerEncoder:
     """Builds the encoder around its (possibly shared) embedding matrix."""
-    settings = layer_settings(cfg, "encoder")
-    layers: list[nn.Module] = []
-    for number, spec in enumerate(cfg.self_attentions("encoder"), start=1):
-        layers.append(EncoderLayer(self_attention(cfg, "encoder", number, spec), settings))
-    give_places(layers, "encoder")
+    stack = build_stack(cfg, "encoder")
     return TransformerEncoder(
         dictionary,
         token_embedding(cfg, "encoder", matrix),
-        layer_stack(cfg, "encoder", layers),
+        stack,
         max_source_positions=cfg.max_source_positions,
         read_layers=cfg.read_layers,
         aggregation=aggregation(cfg),
@@ -67,38 +46,55 @@ def build_encoder(
 def build_decoder(
     cfg: TransformerConfig, dictionary: Dictionary, matrix: nn.Embedding
 ) -> TransformerDecoder:
-    """Builds the main decoder and the auxiliary ones, which share its embeddings."""
-    auxiliary = {layer: decoder_stack(cfg, f"aux{layer}") for layer in cfg.auxiliary_layers}
-    freeze_untrained(cfg, auxiliary.values())
+    """Builds the main decoder and the auxiliary ones, which share its embeddings (axis C)."""
+    auxiliary = {layer: build_stack(cfg, f"aux{layer}") for layer in cfg.auxiliary_layers}
+    if cfg.auxiliary_is_idle:
+        for stack in auxiliary.values():
+            stack.requires_grad_(False)  # distributed training would wait for gradients
     return TransformerDecoder(
         dictionary,
         token_embedding(cfg, "decoder", matrix),
-        decoder_stack(cfg, "decoder"),
-        output_projection(cfg, matrix),
+        build_stack(cfg, "decoder"),
+        vocabulary_projection(cfg, matrix),
         max_target_positions=cfg.max_target_positions,
         auxiliary=auxiliary,
     )
 
 
-def decoder_stack(cfg: TransformerConfig, name: str) -> LayerStack:
-    """Builds the layers of the main decoder (``decoder``) or an auxiliary one (``aux1`` …).
+def build_stack(cfg: TransformerConfig, name: str) -> LayerStack:
+    """Builds the layers of the ``encoder``, the ``decoder`` or an auxiliary decoder (``aux1`` …).
 
     Auxiliary decoders attend to one encoder layer, and only the main one fuses others' states.
     """
-    main = name == "decoder"
-    settings = layer_settings(cfg, "decoder")
+    side = "encoder" if name == "encoder" else "decoder"
+    settings = LayerSettings(
+        embed_dim=cfg.of_side(side, "embed_dim"),
+        ffn_dim=cfg.of_side(side, "ffn_embed_dim"),
+        dropout=cfg.dropout,
+        activation_dropout=cfg.activation_dropout,
+        activation_fn=cfg.base_block.activation_fn,
+        pre_norm=cfg.pre_norm(side),
+        norm=partial(build_norm, cfg),
+    )
     layers: list[nn.Module] = []
-    for number, spec in enumerate(cfg.self_attentions("decoder"), start=1):
-        self_attn = self_attention(cfg, "decoder", number, spec)
-        encoder_attn = source_attention(cfg, single=not main)
-        fusion = None
-        if main and cfg.aux_fusion:
-            fusion = AuxiliaryFusion(
-                embed_dim=cfg.decoder_embed_dim, num_auxiliary=len(cfg.auxiliary_layers)
-            )
-        layers.append(DecoderLayer(self_attn, encoder_attn, settings, fusion))
-    give_places(layers, name)
-    return layer_stack(cfg, "decoder", layers)
+    for number, spec in enumerate(cfg.self_attentions(side), start=1):
+        self_attn = self_attention(cfg, side, number, spec)
+        if side == "encoder":
+            layer: nn.Module = EncoderLayer(self_attn, settings)
+        else:
+            main = name == "decoder"
+            encoder_attn = source_attention(cfg, single=not main)
+            layer = DecoderLayer(self_attn, encoder_attn, settings, fusion(cfg) if main else None)
+        if cfg.depth_scaled_init:
+            scale_with_depth(layer, number, cfg.depth_scaled_init)
+        layers.append(layer)
+    return LayerStack(
+        layers,
+        name=name,
+        layer_norm=build_norm(cfg, settings.embed_dim) if settings.pre_norm else None,
+        layerdrop=cfg.of_side(side, "layerdrop"),
+        checkpoint_activations=cfg.checkpoint_activations,
+    )
 
 
 # -- axis A ----------------------------------------------------------------------------------------
@@ -109,17 +105,14 @@ def self_attention(
 ) -> MultiHeadSelfAttention:
     """Builds the self-attention of one layer, number 1 for the lowest."""
     width, heads = cfg.of_side(side, "embed_dim"), cfg.of_side(side, "attention_heads")
-    options = dict(spec.options)
-    if spec.kind == "dual_context":
-        options["residual_dropout"] = cfg.dropout
-    if spec.kind == "context_aware":
-        options["layer"] = number
-    attention: MultiHeadSelfAttention = SELF_ATTENTIONS[spec.kind](
+    attention: MultiHeadSelfAttention = spec.mechanism.build(
+        spec.options,
         embed_dim=width,
         num_heads=heads,
         dropout=cfg.attention_dropout,
         bias=not cfg.no_attention_bias,
-        **options,
+        residual_dropout=cfg.dropout,
+        layer=number,
     )
     attention.positions = positions(cfg, head_dim=width // heads)
     return attention
@@ -130,35 +123,34 @@ def self_attention(
 
 def source_attention(cfg: TransformerConfig, *, single: bool) -> nn.Module:
     """Builds the attention of one decoder layer to the source, or to a `single` layer of it."""
-    options: dict[str, Any] = {
-        "embed_dim": cfg.decoder_embed_dim,
-        "source_dim": cfg.encoder_embed_dim,
-        "num_heads": cfg.decoder_attention_heads,
-        "dropout": cfg.attention_dropout,
-        "bias": not cfg.no_attention_bias,
-    }
-    if single or cfg.source_features not in MULTI_LAYER:
-        return SourceAttention(**options)
-    return MultiLayerAttention(
-        **options,
+    feature = SOURCE_FEATURES[cfg.source_features]
+    if single or feature.aggregates:
+        feature = TOP
+    attention: nn.Module = feature.build(
+        cfg.options_of(feature),
+        embed_dim=cfg.decoder_embed_dim,
+        source_dim=cfg.encoder_embed_dim,
+        num_heads=cfg.decoder_attention_heads,
         num_layers=len(cfg.read_layers),
-        joint_weights=cfg.source_features in ("m-00", "m-01"),
-        sum_contexts=cfg.source_features in ("m-01", "m-11"),
+        dropout=cfg.attention_dropout,
+        bias=not cfg.no_attention_bias,
     )
+    return attention
 
 
 def aggregation(cfg: TransformerConfig) -> nn.Module | None:
     """Builds the aggregation of encoder layers; None if --source-features has none."""
-    if cfg.source_features not in AGGREGATIONS:
+    feature = SOURCE_FEATURES[cfg.source_features]
+    if not feature.aggregates:
         return None
-    iterative = cfg.source_features in ("iter-s-agg", "iter-c-agg")
-    with_ffn = cfg.source_features in ("c-agg", "iter-c-agg")
-    return (IterativeAggregation if iterative else LinearAggregation)(
+    module: nn.Module = feature.build(
+        cfg.options_of(feature),
         embed_dim=cfg.encoder_embed_dim,
         num_layers=len(cfg.read_layers),
-        ffn_dim=cfg.encoder_ffn_embed_dim if with_ffn else None,
+        ffn_dim=cfg.encoder_ffn_embed_dim,
         dropout=cfg.dropout,
     )
+    return module
 
 
 def tap_norms(cfg: TransformerConfig) -> nn.ModuleDict | None:
@@ -169,36 +161,24 @@ def tap_norms(cfg: TransformerConfig) -> nn.ModuleDict | None:
     lower = sorted({*cfg.read_layers, *cfg.auxiliary_layers} - {cfg.encoder_layers})
     if not cfg.pre_norm("encoder") or not lower:
         return None
-    norms = {layer: build_norm(cfg, cfg.encoder_embed_dim) for layer in lower}
-    freeze_untrained(cfg, [norm for layer, norm in norms.items() if layer not in cfg.read_layers])
-    return nn.ModuleDict({str(layer): norm for layer, norm in norms.items()})
+    norms = nn.ModuleDict({str(layer): build_norm(cfg, cfg.encoder_embed_dim) for layer in lower})
+    if cfg.auxiliary_is_idle:
+        for layer in set(lower) - set(cfg.read_layers):
+            norms[str(layer)].requires_grad_(False)
+    return norms
 
 
 # -- axis C ----------------------------------------------------------------------------------------
 
 
-def freeze_untrained(cfg: TransformerConfig, modules: Iterable[nn.Module]) -> None:
-    """Freezes modules that only auxiliary decoders use, if nothing trains them."""
-    if cfg.aux_weight == 0 and not cfg.aux_fusion:
-        # distributed training would wait for their gradients
-        for module in modules:
-            module.requires_grad_(False)
+def fusion(cfg: TransformerConfig) -> AuxiliaryFusion | None:
+    """Builds the fusion of one layer of the main decoder; None without --aux-fusion."""
+    if not cfg.aux_fusion:
+        return None
+    return AuxiliaryFusion(embed_dim=cfg.decoder_embed_dim, num_auxiliary=len(cfg.auxiliary_layers))
 
 
 # -- axis D ----------------------------------------------------------------------------------------
-
-
-def layer_settings(cfg: TransformerConfig, side: str) -> LayerSettings:
-    """Returns what the layers of a side have beside their attentions."""
-    return LayerSettings(
-        embed_dim=cfg.of_side(side, "embed_dim"),
-        ffn_dim=cfg.of_side(side, "ffn_embed_dim"),
-        dropout=cfg.dropout,
-        activation_dropout=cfg.activation_dropout,
-        activation_fn=cfg.base_block.activation_fn,
-        pre_norm=cfg.pre_norm(side),
-        norm=partial(build_norm, cfg),
-    )
 
 
 def build_norm(cfg: TransformerConfig, width: int) -> nn.Module:
@@ -221,20 +201,6 @@ def positions(cfg: TransformerConfig, *, head_dim: int) -> Positions | None:
     return None
 
 
-def layer_stack(cfg: TransformerConfig, side: str, layers: list[nn.Module]) -> LayerStack:
-    """Joins the layers of a side, and scales their initial weights with depth if flags say so."""
-    width = cfg.of_side(side, "embed_dim")
-    if cfg.depth_scaled_init:
-        for depth, layer in enumerate(layers, start=1):
-            scale_with_depth(layer, depth, cfg.depth_scaled_init)
-    return LayerStack(
-        layers,
-        layer_norm=build_norm(cfg, width) if cfg.pre_norm(side) else None,
-        layerdrop=cfg.of_side(side, "layerdrop"),
-        checkpoint_activations=cfg.checkpoint_activations,
-    )
-
-
 # -- embeddings ------------------------------------------------------------------------------------
 
 
@@ -254,11 +220,11 @@ def token_embedding(cfg: TransformerConfig, side: str, matrix: nn.Embedding) -> 
     added = None
     layer_norm = build_norm(cfg, width) if cfg.layernorm_embedding else None
     if cfg.base_block.positions == "absolute" and not cfg.no_token_positional_embeddings:
-        most = cfg.max_source_positions if side == "encoder" else cfg.max_target_positions
+        longest = cfg.max_source_positions if side == "encoder" else cfg.max_target_positions
         learned = cfg.of_side(side, "learned_pos")
         if not learned:  # room for padding: a table that grows leaves CUDA graphs with the old one
-            most += -most % MULTIPLE
-        added = PositionalEmbedding(most, width, matrix.padding_idx, learned=learned)
+            longest += -longest % MULTIPLE
+        added = PositionalEmbedding(longest, width, matrix.padding_idx, learned=learned)
     return TokenEmbedding(
         tokens=matrix,
         positions=added,
@@ -268,7 +234,7 @@ def token_embedding(cfg: TransformerConfig, side: str, matrix: nn.Embedding) -> 
     )
 
 
-def output_projection(cfg: TransformerConfig, matrix: nn.Embedding) -> nn.Linear:
+def vocabulary_projection(cfg: TransformerConfig, matrix: nn.Embedding) -> nn.Linear:
     """Builds the projection to the vocabulary, possibly tied to the embedding matrix."""
     vocabulary, width = matrix.weight.shape
     projection = nn.Linear(width, vocabulary, bias=False)

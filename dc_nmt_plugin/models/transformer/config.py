@@ -2,33 +2,29 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ...errors import ConfigError
 from ...flags import flag_name
-from ...modules.choices import CONTEXTS, GATES, HEAD_WEIGHTS, INITS, MIXED, ROUTINGS
-from ..options import CheckedConfig, flag, rate, read_config, size
-from .axes import (
-    ACTIVATIONS,
-    AGGREGATIONS,
-    BASES,
-    DECODER_KINDS,
-    NORMS,
-    POSITIONS,
-    SELF_ATTENTION_KINDS,
+from ...modules.mechanisms import (
+    SELF_ATTENTIONS,
     SOURCE_FEATURES,
-    BaseBlock,
+    STANDARD,
+    TOP,
+    Mechanism,
+    decoder_kinds,
+    mechanisms,
 )
-from .specification import SelfAttentionSpec, check_options, read_specification, spec_of_flags
+from ..options import CheckedConfig, Setting, flag, rate, read_config, size
+from .axes import ACTIVATIONS, BASES, NORMS, POSITIONS, BaseBlock
+from .specification import SelfAttentionSpec, read_specification
 
 MODEL_NAME = "dc_nmt_transformer"  # in fairseq's registry
 SIDES = ("encoder", "decoder")
 
 
-@dataclass
 class TransformerConfig(CheckedConfig):
-    """Settings of a Transformer on its four axes; every field is a flag (``--encoder-layers`` …).
+    """Settings of a Transformer on its four axes; each is a flag (``--encoder-layers`` …).
 
     Names follow fairseq's ``transformer``. Layers are counted from 1, as in the papers.
     """
@@ -72,9 +68,11 @@ class TransformerConfig(CheckedConfig):
         one_of=POSITIONS,
     )
     max_relative_position: int = flag(
-        16, "relative positions: the largest distance with vectors of its own",
-        at_least=1, below=10_001,
-    )  # fmt: skip
+        16,
+        "relative positions: the largest distance with vectors of its own",
+        at_least=1,
+        below=10_001,
+    )
     share_decoder_input_output_embed: bool = flag(
         False, "share the decoder's input and output embeddings"
     )
@@ -105,10 +103,10 @@ class TransformerConfig(CheckedConfig):
     max_target_positions: int = size(1024, "longest target, in tokens")
 
     encoder_self_attention: str = flag(
-        "standard", "self-attention of the encoder", one_of=tuple(SELF_ATTENTION_KINDS)
+        "standard", "self-attention of the encoder", one_of=lambda: SELF_ATTENTIONS
     )
     decoder_self_attention: str = flag(
-        "standard", "self-attention of the decoder", one_of=DECODER_KINDS
+        "standard", "self-attention of the decoder", one_of=decoder_kinds
     )
     encoder_self_attention_layers: str | None = flag(
         None,
@@ -127,31 +125,9 @@ class TransformerConfig(CheckedConfig):
         None, "what each decoder layer is; see --encoder-layers-of"
     )
 
-    # options of the kinds of self-attention; axes.SELF_ATTENTION_KINDS has their short names
-    dc_kernel_size: int = size(2, "dual context: width f of the local context's convolution")
-    ctx_context: str = flag("deep-global+deep", "context-aware: context", one_of=CONTEXTS)
-    ctx_on: str = flag(
-        "both",
-        "context-aware: queries, keys or both are mixed with the context",
-        one_of=tuple(MIXED),
-    )
-    ctx_gate: str = flag("learnt", "context-aware: gates λ of the context", one_of=GATES)
-    xagg_routing: str = flag("both", "cross aggregation: routing", one_of=ROUTINGS)
-    xagg_init: str = flag("zero", "cross aggregation: start of horizontal routing", one_of=INITS)
-    xagg_iterations: int = flag(
-        3, "cross aggregation: routing iterations; 0 is plain attention", at_least=0
-    )
-    xagg_head_weights: str = flag(
-        "mean",
-        "cross aggregation: mean or sum over positions in the head weights",
-        one_of=HEAD_WEIGHTS,
-    )
-    xagg_checkpoint: bool = flag(
-        False, "cross aggregation: recompute the routing in the backward pass to save memory"
-    )
-
+    # options of self-attentions and source features follow here; see `settings`
     source_features: str = flag(
-        "top", "encoder features that the decoder attends to", one_of=SOURCE_FEATURES
+        "top", "encoder features that the decoder attends to", one_of=lambda: SOURCE_FEATURES
     )
     source_layers: int | None = flag(
         None, "number n of top encoder layers in --source-features (default: all; top: 1)"
@@ -167,6 +143,16 @@ class TransformerConfig(CheckedConfig):
         False, "auxiliary information fusion: the main decoder reads the auxiliary decoders"
     )
 
+    @classmethod
+    def settings(cls) -> dict[str, Setting]:
+        """Returns every setting by name, with the options of all mechanisms."""
+        settings: dict[str, Setting] = {}
+        for name, setting in super().settings().items():
+            if name == "source_features":
+                settings |= option_settings()
+            settings[name] = setting
+        return settings
+
     @property
     def read_layers(self) -> list[int]:
         """Returns the encoder layers f^1 … f^n that the main decoder reads, lowest first."""
@@ -177,6 +163,15 @@ class TransformerConfig(CheckedConfig):
     def auxiliary_layers(self) -> list[int]:
         """Returns the encoder layers with an auxiliary decoder, ascending; :meth:`check` first."""
         return sorted(int(part) for part in self._aux_layers())
+
+    @property
+    def auxiliary_is_idle(self) -> bool:
+        """Returns whether nothing trains the auxiliary decoders."""
+        return self.aux_weight == 0 and not self.aux_fusion
+
+    def options_of(self, mechanism: Mechanism) -> dict[str, Any]:
+        """Returns the options of a mechanism, as the flags give them to all layers."""
+        return {each.name: getattr(self, mechanism.setting(each)) for each in mechanism.options}
 
     @property
     def base_block(self) -> BaseBlock:
@@ -200,20 +195,30 @@ class TransformerConfig(CheckedConfig):
         """
         text = self.of_side(side, "layers_of")
         if text is not None:
-            return read_specification(str(text), side, self)
+            defaults = {kind: self.options_of(SELF_ATTENTIONS[kind]) for kind in SELF_ATTENTIONS}
+            return read_specification(str(text), side, self.of_side(side, "layers"), defaults)
+        first, last = self._layers_of_the_kind(side)
+        kind = SELF_ATTENTIONS[self.of_side(side, "self_attention")]
+        chosen = SelfAttentionSpec(kind, self.options_of(kind))
+        chosen.check(highest=last)
+        standard = SelfAttentionSpec(STANDARD, {})
+        number: int = self.of_side(side, "layers")
+        return [chosen if first <= n <= last else standard for n in range(1, number + 1)]
+
+    def _layers_of_the_kind(self, side: str) -> tuple[int, int]:
+        """Returns the lowest and the highest layer with ``--SIDE-self-attention``."""
         number: int = self.of_side(side, "layers")
         layers = self.of_side(side, "self_attention_layers")
-        first, dash, last = str(f"1-{number}" if layers is None else layers).partition("-")
+        if layers is None:
+            return 1, number
+        first, dash, last = str(layers).partition("-")
         last = last if dash else first
         if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last) <= number):
             raise ConfigError(
                 f"--{side}-self-attention-layers: {layers!r} is not a layer or a range i-j "
                 f"within 1-{number} (--{side}-layers {number})."
             )
-        chosen = spec_of_flags(self.of_side(side, "self_attention"), self)
-        check_options(chosen, highest=int(last))
-        standard = spec_of_flags("standard", self)
-        return [chosen if int(first) <= n <= int(last) else standard for n in range(1, number + 1)]
+        return int(first), int(last)
 
     def contradictions(self) -> Iterator[str]:
         for side in SIDES:
@@ -227,6 +232,22 @@ class TransformerConfig(CheckedConfig):
         yield from self._contradictions_of_auxiliary_decoders()
 
     def _contradictions_of_side(self, side: str) -> Iterator[str]:
+        yield from self._contradictions_of_heads(side)
+        if self.of_side(side, "layers_of") is not None:
+            for name, default in (("self_attention", "standard"), ("self_attention_layers", None)):
+                value = self.of_side(side, name)
+                if value not in (None, default):
+                    yield (
+                        f"{flag_name(f'{side}_{name}')}: {value} is what --{side}-layers-of says "
+                        "of each layer; give one of both (with --arch transformer_standard, if "
+                        "the architecture sets it)."
+                    )
+        try:
+            self.self_attentions(side)
+        except ConfigError as error:
+            yield from error.problems
+
+    def _contradictions_of_heads(self, side: str) -> Iterator[str]:
         positions = self.base_block.positions
         width, heads = self.of_side(side, "embed_dim"), self.of_side(side, "attention_heads")
         if width % heads:
@@ -243,28 +264,16 @@ class TransformerConfig(CheckedConfig):
                 f"--{side}-learned-pos: learns positions that are added to the embeddings, and "
                 f"with --positions {positions} none are."
             )
-        if self.of_side(side, "layers_of") is not None:
-            for name, default in (("self_attention", "standard"), ("self_attention_layers", None)):
-                value = self.of_side(side, name)
-                if value not in (None, default):
-                    yield (
-                        f"{flag_name(f'{side}_{name}')}: {value} is what --{side}-layers-of says "
-                        "of each layer; give one of both (with --arch transformer_standard, if "
-                        "the architecture sets it)."
-                    )
-        try:
-            self.self_attentions(side)
-        except ConfigError as error:
-            yield from error.problems
 
     def _contradictions_of_source_features(self) -> Iterator[str]:
         name, number = self.source_features, self.source_layers
-        if name == "top" and number not in (None, 1):
+        several = [other for other in SOURCE_FEATURES if other != TOP.name]
+        if name == TOP.name and number not in (None, 1):
             yield (
                 f"--source-layers: {number} layers need --source-features "
-                f"{', '.join(SOURCE_FEATURES[1:])}; {name!r} is one layer."
+                f"{', '.join(several)}; {name!r} is one layer."
             )
-        elif name in AGGREGATIONS and number == 1:
+        elif number == 1 and SOURCE_FEATURES[name].aggregates:
             yield (
                 f"--source-layers: {name} of 1 layer aggregates nothing; choose "
                 f"2-{self.encoder_layers}, or --source-features top."
@@ -295,6 +304,24 @@ class TransformerConfig(CheckedConfig):
             yield "--aux-fusion: there is nothing to fuse without --aux-layers."
 
 
+def option_settings() -> dict[str, Setting]:
+    """Returns the options of all mechanisms as settings, which give their values to all layers."""
+    settings = {}
+    for mechanism in mechanisms():
+        for option in mechanism.options:
+            name = mechanism.setting(option)
+            settings[name] = Setting(
+                name,
+                option.default,
+                option.help,
+                one_of=option.one_of,
+                at_least=option.at_least,
+                below=option.below,
+                kind=type(option.default),
+            )
+    return settings
+
+
 def idle_settings(flags: Any) -> dict[str, str]:
     """Returns the settings that have no effect in the model that flags describe.
 
@@ -306,24 +333,9 @@ def idle_settings(flags: Any) -> dict[str, str]:
         cfg.check()
     except ConfigError:  # building the model refuses them
         return {}
-    specs = [spec for side in SIDES for spec in cfg.self_attentions(side)]
-    idle = {}
-    for kind, options in SELF_ATTENTION_KINDS.items():
-        of_kind = [spec.options for spec in specs if spec.kind == kind]
-        for option, setting in options.items():
-            if not of_kind:
-                idle[setting] = (
-                    f"is for {kind} self-attention, and this model has none; leave it out, or give "
-                    f"--encoder-self-attention {kind}."
-                )
-            elif all(each[option] != getattr(cfg, setting) for each in of_kind):
-                idle[setting] = (
-                    f"no layer has this {option}, because --encoder-layers-of or "
-                    "--decoder-layers-of gives another one; leave one of them out."
-                )
-    routed = [spec.options for spec in specs if spec.options.get("iterations")]
-    if all(options["routing"] == "horizontal" for options in routed):
-        idle.setdefault("xagg_head_weights", "is for vertical routing, which no layer has.")
+    idle: dict[str, str] = {}
+    for kind in SELF_ATTENTIONS.values():
+        idle |= _idle_options(cfg, kind)
     for side in SIDES:
         if getattr(cfg, f"{side}_self_attention") == "standard":
             idle[f"{side}_self_attention_layers"] = (
@@ -337,4 +349,26 @@ def idle_settings(flags: Any) -> dict[str, str]:
         )
     if cfg.base_block.positions != "relative":
         idle["max_relative_position"] = "is for --positions relative; leave it out, or give that."
+    return idle
+
+
+def _idle_options(cfg: TransformerConfig, kind: Mechanism) -> dict[str, str]:
+    """Returns the settings of a kind of self-attention that no layer uses."""
+    specs = [spec for side in SIDES for spec in cfg.self_attentions(side)]
+    layers = [spec.options for spec in specs if spec.mechanism is kind]
+    idle = {}
+    for option in kind.options:
+        setting = kind.setting(option)
+        if not layers:
+            idle[setting] = (
+                f"is for {kind.name} self-attention, and this model has none; leave it out, or "
+                f"give --encoder-self-attention {kind.name}."
+            )
+        elif all(values[option.name] != getattr(cfg, setting) for values in layers):
+            idle[setting] = (
+                f"no layer has this {option.name}, because --encoder-layers-of or "
+                "--decoder-layers-of gives another one; leave one of them out."
+            )
+        elif option.used and not any(map(option.used, layers)):
+            idle[setting] = f"is for {option.used_for}, which no layer has."
     return idle

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from fairseq.data import Dictionary
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from ...errors import ConfigError
 from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
-from ...modules.core.recording import recording
+from ...modules.core.recording import Recorded, recording
 from ...modules.core.session import Session
 from ...modules.core.source import Source
 from ...modules.fast.graphs import shapes_are_fixed
@@ -24,6 +25,16 @@ IGNORED = (
     "the criterion ignores the auxiliary decoders of --aux-layers, and would train the main "
     "decoder alone; use --criterion transformer_ms_aux or joint_label_smoothed_cross_entropy."
 )
+
+
+@dataclass(frozen=True)
+class _Prefix:
+    """Holds a batch of target prefixes, which all decoders read."""
+
+    tokens: Tensor  # (R, T)
+    mask: SequenceMask
+    embedded: Tensor  # (R, T, C), or the last position (R, 1, C) when decoding
+    session: Session | None  # when decoding
 
 
 class TransformerDecoder(Decoder):
@@ -110,48 +121,52 @@ class TransformerDecoder(Decoder):
         # only the joint loss requests features
         if self.auxiliary and self.training and not features_only:
             raise ConfigError(IGNORED)
-        mask = self._mask(prev_output_tokens, incremental_state)
-        embedded = self.embedding(prev_output_tokens, incremental_state=incremental_state)
-
-        def run(stack: Any, source: Source, fused: list[Tensor] | None = None) -> list[Tensor]:
-            """Returns the outputs (R, T, C) of all layers of one decoder."""
-            x = self.embedding.drop(embedded)
-            flow = Flow(
-                mask,
-                tokens=prev_output_tokens,
-                session=incremental_state,
-                past=None if incremental_state is None else stack.slot(incremental_state),
-                source=source,
-                auxiliary_features=fused,
-            )
-            return stack(mask.zero_padding(x), flow)
-
-        def run_auxiliary() -> dict[int, Tensor]:
-            features = {}
-            for key, stack in self.auxiliary.items():
-                features[int(key)] = run(stack, encoder_out.of_auxiliary(int(key)))[-1]
-            return features
-
+        prefix = _Prefix(
+            prev_output_tokens,
+            self._mask(prev_output_tokens, incremental_state),
+            self.embedding(prev_output_tokens, incremental_state=incremental_state),
+            incremental_state,
+        )
         stack: Any = self.stack
         source, auxiliary_features = encoder_out, dict[int, Tensor]()
         if self.decode_with is not None and not with_auxiliary:
             stack = self.auxiliary[str(self.decode_with)]
             source = encoder_out.of_auxiliary(self.decode_with)
         elif self.fuse:
-            auxiliary_features = run_auxiliary()
+            auxiliary_features = self._run_auxiliary(prefix, encoder_out)
         fused = list(auxiliary_features.values()) or None
         returns_attn = self.need_attn or need_attn or alignment_layer is not None
         attention = stack.layers[-1 if alignment_layer is None else alignment_layer].encoder_attn
         with recording(attention) if returns_attn else nullcontext() as records:
-            states = run(stack, source, fused)
+            states = self._run(stack, prefix, source, fused)
         if with_auxiliary and not self.fuse:
-            auxiliary_features = run_auxiliary()
-        attn = None
-        if records is not None:  # (R, …, T, M): the mean over heads, and over source layers
-            weights = records[""]["weights"][..., :alignment_heads, :, :]
-            attn = weights.flatten(1, -3).mean(dim=1)
+            auxiliary_features = self._run_auxiliary(prefix, encoder_out)
+        attn = None if records is None else _alignment(records[""], alignment_heads)
         extra = {"attn": [attn], "inner_states": states, "auxiliary_features": auxiliary_features}
         return states[-1], extra
+
+    def _run(
+        self, stack: Any, prefix: _Prefix, source: Source, fused: list[Tensor] | None = None
+    ) -> list[Tensor]:
+        """Returns the outputs (R, T, C) of all layers of one decoder."""
+        x = self.embedding.drop(prefix.embedded)  # each decoder drops for itself
+        flow = Flow(
+            prefix.mask,
+            tokens=prefix.tokens,
+            session=prefix.session,
+            past=None if prefix.session is None else stack.slot(prefix.session),
+            source=source,
+            auxiliary_features=fused,
+        )
+        outputs: list[Tensor] = stack(prefix.mask.zero_padding(x), flow)
+        return outputs
+
+    def _run_auxiliary(self, prefix: _Prefix, source: Source) -> dict[int, Tensor]:
+        """Returns the encoder layer of each auxiliary decoder → its final states (R, T, C)."""
+        features = {}
+        for key, stack in self.auxiliary.items():
+            features[int(key)] = self._run(stack, prefix, source.of_auxiliary(int(key)))[-1]
+        return features
 
     def _mask(self, tokens: Tensor, session: Session | None) -> SequenceMask:
         if session is not None or shapes_are_fixed():
@@ -160,3 +175,9 @@ class TransformerDecoder(Decoder):
         # padding on the right is never seen by a real position: only padding on the left matters
         padding = is_padding if bool(is_padding[:, 0].any()) else None
         return SequenceMask.build(padding, causal=True)
+
+
+def _alignment(recorded: Recorded, heads: int | None) -> Tensor:
+    """Returns the mean weights (R, T, M) of the first `heads` heads, and of all source layers."""
+    weights = recorded["weights"][..., :heads, :, :]  # (R, H, T, M) or (R, n, H, T, M)
+    return weights.flatten(1, -3).mean(dim=1)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ...modules.core.flow import Flow
+from ...modules.core.recording import give_places
 from ...modules.core.session import Stateful
 from ...modules.fast.dropout import add_dropped, dropout
 from ...modules.feed_forward import GATED, gated_width
@@ -169,6 +170,7 @@ class LayerStack(Stateful):
 
     Args:
         layers: encoder or decoder layers
+        name: ``encoder``, ``decoder``, or ``aux1`` for the auxiliary decoder on encoder layer 1
         layer_norm: applied to the top layer's output (pre-norm), or None
         layerdrop: probability of skipping a layer in training (Fan et al. 2020)
         checkpoint_activations: recompute each layer in the backward pass
@@ -178,11 +180,13 @@ class LayerStack(Stateful):
         self,
         layers: Sequence[nn.Module],
         *,
+        name: str,
         layer_norm: nn.Module | None,
         layerdrop: float,
         checkpoint_activations: bool,
     ) -> None:
         super().__init__()
+        give_places(layers, name)
         self.layers = nn.ModuleList(layers)
         self.layer_norm = layer_norm
         self.layerdrop = layerdrop

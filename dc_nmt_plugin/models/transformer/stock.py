@@ -169,7 +169,7 @@ def _beyond_stock(cfg: TransformerConfig) -> list[str]:
     """Returns what the model has that fairseq's ``transformer`` does not have."""
     extra = []
     for side in SIDES:
-        for kind in dict.fromkeys(spec.kind for spec in cfg.self_attentions(side)):
+        for kind in dict.fromkeys(spec.mechanism.name for spec in cfg.self_attentions(side)):
             if kind != "standard":
                 extra.append(f"{kind} layers in the {side}")
     if cfg.no_attention_bias:

@@ -83,6 +83,15 @@ def give_places(layers: Iterable[nn.Module], side: str) -> None:
                 attention.place = Place(side, number, reads)
 
 
+def _recordables(model: nn.Module, main_stacks: bool) -> Iterator[tuple[str, Recordable]]:
+    """Yields modules that record, with names; on request without those of auxiliary decoders."""
+    for name, module in model.named_modules():
+        if isinstance(module, Recordable):
+            auxiliary = module.place is not None and module.place.auxiliary
+            if not (main_stacks and auxiliary):
+                yield name, module
+
+
 @contextmanager
 def recording(
     model: nn.Module,
@@ -105,12 +114,9 @@ def recording(
     """
     records: Records = {}
     by_module: dict[Recordable, Recorded] = {}
-    for name, module in model.named_modules():
-        if isinstance(module, Recordable) and not (
-            take and module.place and module.place.auxiliary
-        ):
-            recorded = records[name] = by_module[module] = Recorded(module.place, names)
-            module._recordings = (*module._recordings, recorded)
+    for name, module in _recordables(model, main_stacks=take is not None):
+        recorded = records[name] = by_module[module] = Recorded(module.place, names)
+        module._recordings = (*module._recordings, recorded)
 
     def reduce(module: nn.Module, *call: object) -> None:
         recorded = by_module[module]  # type: ignore[index]
@@ -127,5 +133,4 @@ def recording(
         for handle in handles:
             handle.remove()
         for module, recorded in by_module.items():
-            others = (each for each in module._recordings if each is not recorded)
-            module._recordings = tuple(others)
+            module._recordings = tuple(r for r in module._recordings if r is not recorded)

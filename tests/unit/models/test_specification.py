@@ -19,7 +19,7 @@ def test_kinds_options_and_numbers():
     kinds = layers(
         "dual_context(kernel=3)*2 context_aware( context = deep , gate=none ) * 3 standard"
     )
-    assert [layer.kind for layer in kinds] == [
+    assert [layer.mechanism.name for layer in kinds] == [
         *["dual_context"] * 2,
         *["context_aware"] * 3,
         "standard",

@@ -7,15 +7,16 @@ import torch
 from reference.context_aware import context_aware_self_attention
 from reference.parameters import batch, projections, randomise
 
-from dc_nmt_plugin.modules.choices import CONTEXTS, GATES, MIXED
 from dc_nmt_plugin.modules.context_aware import ContextAwareSelfAttention, global_context
 from dc_nmt_plugin.modules.core.flow import Flow
 from dc_nmt_plugin.modules.core.masks import SequenceMask
 from dc_nmt_plugin.modules.core.recording import Place, Recorded, recording
 from dc_nmt_plugin.modules.core.self_attention import SelfAttention
 from dc_nmt_plugin.modules.diagnostics import Batch, mean_gates
+from dc_nmt_plugin.modules.mechanisms import CONTEXT_AWARE
 
 WIDTH, HEADS, LENGTHS = 12, 3, (5, 2, 4)
+CONTEXTS, MIXED, GATES = (option.choices for option in CONTEXT_AWARE.options)
 KINDS = list(itertools.product(CONTEXTS, MIXED))
 
 
