@@ -43,7 +43,7 @@ step() {
 shell_scripts=(.ci/run)
 while IFS= read -r file; do
   shell_scripts+=("$file")
-done < <(find . \( -name '.?*' -o -name build -o -name shared \) -prune -o -name '*.sh' -print | sort)
+done < <(find benchmarks docs examples scripts tests -name '*.sh' | sort)
 
 step "ruff check" "$PYTHON" -m ruff check .
 step "ruff format" "$PYTHON" -m ruff format --check --quiet .

@@ -10,7 +10,7 @@ import torch
 
 from dc_nmt_plugin.checkpoints.loading import load_checkpoint
 from dc_nmt_plugin.commands.average import main
-from dc_nmt_plugin.errors import UsageError, UserError
+from dc_nmt_plugin.errors import UserError
 
 
 def save(path: Path, model: dict[str, torch.Tensor], arch: str = "transformer_dc", **cfg) -> Path:
