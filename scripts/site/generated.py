@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
 from collections.abc import Iterator
@@ -61,10 +62,15 @@ def published(document: str, part: str = "") -> str:
         )
         if commands:
             notes.append(f"- made again by {', '.join(f'`{command}`' for command in commands)}")
-        title = head.split(", ", 1)[1].replace('"', "'")
-        lines = "\n".join(f"    {line}" for line in (*table, "", *notes))
-        blocks.append(f'??? note "{title}"\n\n{lines}\n')
-    return "\n".join(blocks)
+        title = head.split(", ", 1)[1]
+        blocks.append(folded(title, "\n".join([*table, "", *notes])))
+    return "\n\n".join(blocks)
+
+
+def folded(title: str, content: str) -> str:
+    """A block that a reader opens, in the form that MkDocs and code hosts know."""
+    head = f'<details markdown="1">\n<summary>{html.escape(title, quote=False)}</summary>'
+    return f"{head}\n\n{content}\n\n</details>"
 
 
 def _bullet(note: str) -> str:
@@ -213,8 +219,8 @@ def commands() -> str:
             about = f"{about[0].upper()}{about[1:]}."
             parts.append(f"### dc-nmt {name}\n\n{about}\n\n```text\n{text}\n```")
             for sub in _divisions(name, text):
-                help_text = _indented(printed(name, sub, "--help"))
-                parts.append(f'??? info "dc-nmt {name} {sub}"\n{help_text}')
+                help_text = printed(name, sub, "--help")
+                parts.append(folded(f"dc-nmt {name} {sub}", f"```text\n{help_text}\n```"))
     return "\n\n".join(parts)
 
 
@@ -223,9 +229,3 @@ def _divisions(name: str, text: str) -> Iterator[str]:
         yield from ANALYSES
     elif "COMMAND ..." in text:
         yield from re.findall(r"^    ([a-z][\w-]*)(?:  | *$)", text, re.M)
-
-
-def _indented(text: str) -> str:
-    return "\n".join(
-        ["    ```text", *(f"    {line}".rstrip() for line in text.split("\n")), "    ```"]
-    )

@@ -1,29 +1,21 @@
-"""MkDocs' hooks: pages made when the site is built, formulas, and links into the source.
-
-``{{ NAME ARGUMENTS }}`` in a page is replaced by what a function of DIRECTIVES makes of it; what
-cannot be made fails the build, which names it and its page.
-"""
+"""MkDocs' hooks: pages made when the site is built, formulas, and links into the source."""
 
 from __future__ import annotations
 
 import logging
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
 
 import formulas
-import generated
 import notebooks
-import results
 import source_code
-from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
-from source_code import ROOT, Lines
+from source_code import ROOT
 
-_DIRECTIVE = re.compile(r"\{\{ (?P<name>\w+)(?P<arguments> .*?)? \}\}")
 # a link to a file of the repository that is no page
 _OUTSIDE = re.compile(r"(?<=\]\()(?:\.\./)+[\w./-]*\w(?=[#)])")
 # a link of a Markdown file to another file
@@ -63,10 +55,6 @@ def on_files(files: Any, config: Any) -> Any:
     for page in files.documentation_pages():
         text = page.content_string
         folder = PurePosixPath("docs", page.src_uri).parent
-        for match in _DIRECTIVE.finditer(text):
-            if match["name"] in ("code", "source"):
-                path = f"dc_nmt_plugin/{match['arguments'].strip().partition('::')[0]}"
-                wanted |= {path} if (ROOT / path).is_file() else set()  # on_page_markdown says so
         wanted |= {_outside(folder, match[0]) for match in _OUTSIDE.finditer(text)} - {None}
     # a page in Markdown is shown as one, and speaks of further files; one step is enough
     wanted |= {
@@ -80,26 +68,16 @@ def on_files(files: Any, config: Any) -> Any:
         uri = source_code.page_of(path)
         content = _markdown_page(path, wanted) if path.endswith(".md") else _file_page(path)
         files.append(File.generated(config, uri, content=content))
-    files.append(File.generated(config, results.CHART, content=results.chart()))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Any, **unused: Any) -> str:
-    """Fill in what is generated, and turn links to files of the repository into links to pages."""
+    """Turn links to files of the repository into links to pages, and explain terms."""
     uri = page.file.src_uri
     if uri.startswith(f"{source_code.PAGES}/"):
         return markdown
-
-    def replace(match: re.Match[str]) -> str:
-        name, arguments = match["name"], (match["arguments"] or "").strip()
-        try:
-            return DIRECTIVES[name](uri, arguments)
-        except (KeyError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            raise PluginError(f"docs/{uri}: {match[0]}: {error}") from error
-
     folder = PurePosixPath("docs", uri).parent
     text = _OUTSIDE.sub(lambda match: _page_link(uri, folder, match[0]), markdown)
-    text = _DIRECTIVE.sub(replace, text)
     return text if uri.startswith("reference/") else f"{text}\n\n{_abbreviations()}"
 
 
@@ -177,49 +155,3 @@ def _file_page(path: str) -> str:
         PurePosixPath(path).suffix, "text"
     )
     return f'{_NO_SEARCH}# {path}\n\n``````{{.{language} linenums="1"}}\n{text}\n``````\n'
-
-
-def _code(uri: str, arguments: str) -> str:
-    """The lines themselves, under a link to them in their file."""
-    lines = source_code.find(arguments)
-    return (
-        f'{_link(uri, lines)}\n{{ .source }}\n\n```{{.python linenums="{lines.first}"}}\n'
-        f"{_dedented(lines)}\n```"
-    )
-
-
-def _link(uri: str, lines: Lines) -> str:
-    span = f"lines {lines.first}-{lines.last}"
-    if lines.first == lines.last:
-        span = f"line {lines.first}"
-    where = f"{lines.path}, {lines.symbol}, {span}"
-    return f"[{where}]({_relative(uri, lines.page)}#{lines.anchor})"
-
-
-def _dedented(lines: Lines) -> str:
-    text = lines.text.split("\n")
-    margin = min(len(line) - len(line.lstrip()) for line in text if line.strip())
-    return "\n".join(line[margin:] for line in text)
-
-
-def _words(make: Callable[..., str]) -> Callable[[str, str], str]:
-    return lambda uri, arguments: make(*arguments.split())
-
-
-DIRECTIVES: dict[str, Callable[[str, str], str]] = {
-    "code": _code,
-    "source": lambda uri, arguments: _link(uri, source_code.find(arguments)),
-    "published": _words(generated.published),
-    "claims": _words(generated.claims),
-    "missing": _words(generated.missing),
-    "presets": _words(generated.presets),
-    "flags": _words(generated.flags),
-    "training": _words(generated.training),
-    "architectures": _words(generated.architectures),
-    "kinds": _words(generated.kinds),
-    "bases": _words(generated.bases),
-    "commands": _words(generated.commands),
-    "chart": lambda uri, _: f"![{results.CAPTION}]({_relative(uri, results.CHART)})",
-    "results": _words(results.table),
-    "advice": _words(results.advice),
-}

@@ -23,11 +23,6 @@ from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.table import markdown_table
 
 HERE = ROOT / "examples" / "multi30k_en_de"
-CHART = "figures/multi30k.svg"  # of the site: no file of docs/ holds it
-CAPTION = (
-    "A dot is one seed, an orange line the mean. A blue bar is the 95% interval of the difference "
-    "to the baseline, whose mean is the grey line. Multi30k English-German, test_2016_flickr."
-)
 BASELINE = "transformer_standard"
 LEVEL = 0.05
 LEAST = 0.5  # BLEU: the difference that matters

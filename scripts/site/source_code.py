@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,25 +20,17 @@ class Lines:
     Attributes:
         path: below the package, such as ``modules/dual_context.py``
         symbol: such as ``LocalContext.forward``
-        first, last: numbers from 1, both included
         text: of these lines
     """
 
     path: str
     symbol: str
-    first: int
-    last: int
     text: str
 
     @property
-    def page(self) -> str:
-        """The page of the whole file, below the site's folder of pages."""
-        return page_of(f"dc_nmt_plugin/{self.path}")
-
-    @property
-    def anchor(self) -> str:
-        """Of the first line on that page."""
-        return f"__codelineno-0-{self.first}"
+    def dedented(self) -> str:
+        """The text without the indentation that its lines have in common."""
+        return textwrap.dedent(self.text)
 
 
 def page_of(path: str) -> str:
@@ -76,7 +69,7 @@ def find(reference: str) -> Lines:
             last = matching[0]
     if not ends:
         first = _after_docstring(node)
-    return Lines(path, symbol, first, last, "\n".join(lines[first - 1 : last]))
+    return Lines(path, symbol, "\n".join(lines[first - 1 : last]))
 
 
 @cache
