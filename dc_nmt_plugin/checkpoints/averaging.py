@@ -40,12 +40,9 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     for path in paths:
         state = load_checkpoint(str(path))
         check_finite(str(path), state["model"])
-        layout: dict[str, Any] = {"--arch": architecture_of(saved_settings(state, "model"))}
-        layout |= {name: each.shape for name, each in state["model"].items()}
+        layout = _layout(state)
         first = first or layout
-        for name in first | layout:  # in this order: the architecture says more than a shape
-            if first.get(name) != layout.get(name):
-                raise UserError(f"{paths[0]} and {path} are different models: {name} differs")
+        _check_same_model(paths[0], first, path, layout)
         digests = saved_dictionaries(state)  # none in a checkpoint of stock fairseq
         if digests and dictionaries and digests != dictionaries:
             raise UserError(
@@ -56,17 +53,36 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
         for name, tensor in state["model"].items():
             wide = tensor.double() if tensor.is_floating_point() else tensor.long()
             sums[name] = sums[name] + wide if name in sums else wide
-    means = {}
-    for name, tensor in state["model"].items():
-        rounding = None if tensor.is_floating_point() else "floor"
-        mean = torch.div(sums[name], len(paths), rounding_mode=rounding)
-        # rounded to bfloat16's 8 bits again, a mean would be hardly better than one checkpoint
-        kind = torch.float32 if tensor.dtype is torch.bfloat16 else tensor.dtype
-        means[name] = mean.to(kind)
+    means = {name: _mean(sums[name], len(paths), like=x) for name, x in state["model"].items()}
     state["model"] = share_equal(means)  # otherwise the file has shared embeddings several times
     state["last_optimizer_state"] = None
     state["averaged_checkpoints"] = [path.name for path in paths]
     return state
+
+
+def _layout(state: dict[str, Any]) -> dict[str, Any]:
+    """Returns what two checkpoints of one model have in common: architecture and shapes."""
+    layout: dict[str, Any] = {"--arch": architecture_of(saved_settings(state, "model"))}
+    for name, tensor in state["model"].items():
+        layout[name] = tensor.shape
+    return layout
+
+
+def _check_same_model(
+    first_path: Path, first: dict[str, Any], path: Path, layout: dict[str, Any]
+) -> None:
+    for name in first | layout:  # in this order: the architecture says more than a shape
+        if first.get(name) != layout.get(name):
+            raise UserError(f"{first_path} and {path} are different models: {name} differs")
+
+
+def _mean(total: Tensor, number: int, like: Tensor) -> Tensor:
+    """Returns a sum divided by a number, in the type of a parameter."""
+    if not like.is_floating_point():
+        return torch.div(total, number, rounding_mode="floor").to(like.dtype)
+    # rounded to bfloat16's 8 bits again, a mean would be hardly better than one checkpoint
+    dtype = torch.float32 if like.dtype is torch.bfloat16 else like.dtype
+    return torch.div(total, number).to(dtype)
 
 
 def find_checkpoints(folder: Path, *, last: int | None, kind: str | None) -> list[Path]:

@@ -40,23 +40,11 @@ def check_text(path: str, state: Mapping[str, Any], task: Any, *, direction: boo
     Raises:
         UserError: naming the data, the side and the checkpoint
     """
-    from fairseq.data.data_utils import infer_language_pair
-
-    here, there = _languages_in(task), (state.get("extra_state") or {}).get(LANGUAGES)
-    if not there:
-        config = saved_settings(state, "task")
-        there = [config.get("source_lang"), config.get("target_lang")]
-        folder = str(config.get("data") or "").split(os.pathsep)[0]
-        if None in there and os.path.isdir(folder):  # without -s and -t, the text's names tell
-            there = list(infer_language_pair(folder))
-    if direction and None not in there and there[0] != there[1] and here == there[::-1]:
-        raise UserError(
-            f"{path}: was trained from {there[0]} to {there[1]}, and --source-lang {here[0]} "
-            f"--target-lang {here[1]} is the other direction."
-        )
+    if direction:
+        _check_direction(path, state, task)
     digests = saved_dictionaries(state)
     for side, digest in _digests(task).items():
-        if side in digests and digests[side] != digest:
+        if digests.get(side, digest) != digest:
             data = _folders_of(task)[0] or "this data"
             raise UserError(
                 f"{data}: its {side} dictionary has other words, or another order, than the one "
@@ -64,6 +52,33 @@ def check_text(path: str, state: Mapping[str, Any], task: Any, *, direction: boo
                 "data that the checkpoint was trained on, or prepare text with its dictionaries "
                 "(fairseq-preprocess --srcdict, --tgtdict)."
             )
+
+
+def _check_direction(path: str, state: Mapping[str, Any], task: Any) -> None:
+    source, target = _saved_languages(state)
+    if None in (source, target) or source == target:
+        return
+    here = _languages_in(task)
+    if here == [target, source]:
+        raise UserError(
+            f"{path}: was trained from {source} to {target}, and --source-lang {here[0]} "
+            f"--target-lang {here[1]} is the other direction."
+        )
+
+
+def _saved_languages(state: Mapping[str, Any]) -> list[str | None]:
+    """Returns source and target language of a checkpoint's training; None if unknown."""
+    from fairseq.data.data_utils import infer_language_pair
+
+    saved = (state.get("extra_state") or {}).get(LANGUAGES)
+    if saved:
+        return list(saved)
+    config = saved_settings(state, "task")
+    languages = [config.get("source_lang"), config.get("target_lang")]
+    folder = str(config.get("data") or "").split(os.pathsep)[0]
+    if None in languages and os.path.isdir(folder):  # without -s and -t, the text's names tell
+        languages = list(infer_language_pair(folder))
+    return languages
 
 
 def check_further_folders(task: Any) -> None:
@@ -76,7 +91,9 @@ def check_further_folders(task: Any) -> None:
     """
     first, *others = _folders_of(task)
     languages = _languages_in(task)
-    names = ["dict.txt"] if None in languages else [f"dict.{each}.txt" for each in languages]
+    names = [f"dict.{language}.txt" for language in languages]
+    if None in languages:
+        names = ["dict.txt"]  # of a language model
     for folder in others:
         for name in names:
             path = os.path.join(folder, name)

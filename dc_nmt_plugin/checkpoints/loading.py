@@ -22,8 +22,14 @@ LAST = "checkpoint_last.pt"
 POSITION_MARKER = "._float_tensor"
 # and these parameters of an encoder layer
 DEAD_PARAMETERS = (
-    *("in_proj_weight", "in_proj_bias", "out_proj_weight", "out_proj_bias"),
-    *("fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias"),
+    "in_proj_weight",
+    "in_proj_bias",
+    "out_proj_weight",
+    "out_proj_bias",
+    "fc1_weight",
+    "fc1_bias",
+    "fc2_weight",
+    "fc2_bias",
 )
 
 

@@ -12,8 +12,10 @@ OF_TRAINING = r"checkpoint(?:\d+|_\d+_\d+|_best|_last|\.best_\w+_[\d.]+)"
 # in the folder of a run, best first
 CHECKPOINTS = (
     "average/checkpoint.pt",  # the mean, in recipes
-    *("checkpoints/checkpoint_best.pt", "checkpoints/checkpoint_last.pt"),
-    *("checkpoint_best.pt", "checkpoint_last.pt"),
+    "checkpoints/checkpoint_best.pt",
+    "checkpoints/checkpoint_last.pt",
+    "checkpoint_best.pt",
+    "checkpoint_last.pt",
 )
 
 

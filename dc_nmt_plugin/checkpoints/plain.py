@@ -62,32 +62,41 @@ def portable(state: Mapping[str, Any], name: str, data: str) -> dict[str, Any]:
         UserError: a parameter is too large for half precision, or the checkpoint is of a fairseq
             before 0.10
     """
-    from fairseq.dataclass.configs import FairseqConfig
-
     if not state.get("cfg"):
         raise UserError(f"{name}: was written by a fairseq before 0.10, and cannot be kept.")
-    model = {}
-    for key, tensor in state["model"].items():
-        model[key] = tensor.half() if tensor.is_floating_point() else tensor
-        if tensor.is_floating_point() and not torch.isfinite(model[key]).all():
-            raise UserError(f"{name}: its parameter {key} is too large for half precision.")
-    cfg = dict(state["cfg"])
-    flags = plain(cfg["model"])  # with every flag of the training, those of other groups included
-    # fairseq's groups say where and how a training ran, not what the model is
-    for group, defaults in plain(OmegaConf.structured(FairseqConfig)).items():
-        if isinstance(defaults, dict):
-            cfg[group] = defaults
-            flags.update({key: defaults[key] for key in defaults.keys() & flags if key != "seed"})
-    if "data" in flags:
-        flags["data"] = data
-    cfg["model"] = argparse.Namespace(**flags)
-    cfg["task"] = {**plain(cfg["task"]), "data": data}
     extra = {key: value for key, value in state["extra_state"].items() if key != "metrics"}
     return {
         "args": None,
-        "cfg": cfg,
-        "model": share_equal(model),
+        "cfg": _portable_config(state["cfg"], data),
+        "model": share_equal(_in_half_precision(state["model"], name)),
         "optimizer_history": state["optimizer_history"],
         "extra_state": extra,
         "last_optimizer_state": None,
     }
+
+
+def _in_half_precision(model: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
+    halves = {}
+    for key, tensor in model.items():
+        halves[key] = tensor.half() if tensor.is_floating_point() else tensor
+        if tensor.is_floating_point() and not torch.isfinite(halves[key]).all():
+            raise UserError(f"{name}: its parameter {key} is too large for half precision.")
+    return halves
+
+
+def _portable_config(saved: Mapping[str, Any], data: str) -> dict[str, Any]:
+    """Returns fairseq's configuration with its defaults for where and how a training ran."""
+    from fairseq.dataclass.configs import FairseqConfig
+
+    config = dict(saved)
+    flags = plain(config["model"])  # every flag of the training, those of other groups included
+    for group, defaults in plain(OmegaConf.structured(FairseqConfig)).items():
+        if not isinstance(defaults, dict):  # model, task and the like
+            continue
+        config[group] = defaults
+        flags.update({key: defaults[key] for key in defaults.keys() & flags if key != "seed"})
+    if "data" in flags:
+        flags["data"] = data
+    config["model"] = argparse.Namespace(**flags)
+    config["task"] = {**plain(config["task"]), "data": data}
+    return config

@@ -159,25 +159,33 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
 
 def _problems(line: str) -> Iterator[tuple[str, str]]:
     """Yields the kind and an example of each problem of a line."""
+    if not line.strip():
+        yield "blank", ""
+        return
     if not is_visible(line):
-        yield ("unseen", character(line.strip()[0])) if line.strip() else ("blank", "")
+        yield "unseen", character(line.strip()[0])
         return
     if is_decomposed(line):
         yield "form", next(filter(is_decomposed, regex.findall(r"\X", line)), "")
     for name, kind in KINDS.items():
         match = kind.pattern.search(line) if kind.pattern else None
-        if match is None:
-            continue
-        example = match[0].strip()
-        if name == "control":
-            example = character(match[0])
-        elif name == "mojibake":
-            from ftfy.badness import is_bad
+        if match and (name != "mojibake" or _is_misread(line, match[0])):
+            yield name, _example(name, line, match[0])
 
-            if match[0] != "\ufffd" and not is_bad(line):
-                continue  # such as a capital before a quotation mark in French
-            example = next(word for word in line.split(" ") if match[0] in word)[:20]
-        yield name, example
+
+def _is_misread(line: str, match: str) -> bool:
+    """Returns whether UTF-8 was misread, and not a capital before a quotation mark in French."""
+    from ftfy.badness import is_bad
+
+    return match == "\ufffd" or bool(is_bad(line))
+
+
+def _example(kind: str, line: str, match: str) -> str:
+    if kind == "control":
+        return character(match)
+    if kind == "mojibake":
+        return next(word for word in line.split(" ") if match in word)[:20]
+    return match.strip()
 
 
 def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], list[Finding]]:
@@ -188,13 +196,8 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
             have different numbers of lines
     """
     scans = [[scan_lines(path, stream_lines(path)) for path in group] for group in groups]
-    for first, *others in scans:
-        for other in others:
-            if first.lines != other.lines:
-                raise UserError(
-                    f"{first.name} has {counted(first.lines, 'line')} but {other.name} has "
-                    f"{other.lines:,}: line n of one must translate line n of the other"
-                )
+    for group in scans:
+        _check_parallel(group)
     # text in Unicode's form NFD is a problem only where its language has text in NFC too
     mixed = [any(s.composed * RARE > s.lines for s in side) for side in zip(*scans, strict=True)]
     findings = []
@@ -202,6 +205,16 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
         for scan, is_mixed in zip(group, mixed, strict=True):
             findings += [f for f in scan.findings if is_mixed or f.kind != "form"]
     return scans, list(dict.fromkeys(findings))  # of a file that is given twice once
+
+
+def _check_parallel(group: Sequence[Scan]) -> None:
+    first, *others = group
+    for other in others:
+        if first.lines != other.lines:
+            raise UserError(
+                f"{first.name} has {counted(first.lines, 'line')} but {other.name} has "
+                f"{other.lines:,}: line n of one must translate line n of the other"
+            )
 
 
 def shared_lines(sets: Sequence[Sequence[Scan]]) -> list[str]:
