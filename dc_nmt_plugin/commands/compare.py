@@ -17,7 +17,7 @@ from .parser import Parser, add_forms, add_plain_text, form_of, print_json, valu
 if TYPE_CHECKING:
     from ..evaluation.metrics import Metric
     from ..evaluation.significance import Comparison, TTest
-    from ..evaluation.systems import System
+    from ..evaluation.systems import ComparedSystem
     from ..table import Form
 
 
@@ -85,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def compare(
-    systems: Sequence[System], metric: Metric, args: argparse.Namespace
+    systems: Sequence[ComparedSystem], metric: Metric, args: argparse.Namespace
 ) -> ComparisonReport:
     """Tests the systems, and writes the requested texts."""
     from ..evaluation.significance import paired_bootstrap, t_tests

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError, UserError
 from ..files import write_json
-from ..runs.finding import Run, scored_runs
+from ..runs.finding import scored_runs
 from ..runs.record import RECORD
 from .parser import Parser, add_forms, form_of, print_json
 
 if TYPE_CHECKING:
-    from ..evaluation.run_table import PublishedScore, RunTable
+    from ..evaluation.rows import ResultTable
 
 STORED = "results.json"
 
@@ -53,7 +53,7 @@ def parser() -> Parser:
 def main(argv: Sequence[str]) -> int:
     options = parser()
     args = options.parse_args(argv)
-    from ..evaluation.table_text import format_run_table
+    from ..evaluation.table_text import format_results
 
     table = _stored_table(options, args)
     if table is None:
@@ -65,20 +65,20 @@ def main(argv: Sequence[str]) -> int:
     if args.json:
         print_json(asdict(table))
         return 0
-    print(format_run_table(table, form_of(args)))
+    print(format_results(table, form_of(args)))
     return 0
 
 
-def _stored_table(options: Parser, args: argparse.Namespace) -> RunTable | None:
+def _stored_table(options: Parser, args: argparse.Namespace) -> ResultTable | None:
     """Returns the table that the only folder holds, unless a run beside it is not in the table."""
-    from ..evaluation.run_table import RunTable
+    from ..evaluation.rows import ResultTable
 
     folder = args.folders[0]
     stored = folder / STORED
     if len(args.folders) > 1 or not stored.is_file():
         return None
-    table = RunTable.read(stored)
-    in_table = {Path(row.run).name for row in table.rows}
+    table = ResultTable.read(stored)
+    in_table = {Path(row.system.run).name for row in table.rows}
     for record in folder.glob(f"*/{RECORD}"):
         name = record.parent.name  # a row over seeds has the name of the system
         if in_table.isdisjoint((name, re.sub(r"-s\d+$", "", name))):
@@ -91,10 +91,11 @@ def _stored_table(options: Parser, args: argparse.Namespace) -> RunTable | None:
     return table
 
 
-def _collect(args: argparse.Namespace) -> RunTable:
+def _collect(args: argparse.Namespace) -> ResultTable:
     """Returns a new table of the finished runs; names the others."""
+    from ..evaluation.collecting import collect
     from ..evaluation.metrics import find_metrics
-    from ..evaluation.run_table import collect
+    from ..papers.published import published_score
 
     finished, unfinished = scored_runs(args.folders)
     for folder in unfinished:
@@ -108,26 +109,5 @@ def _collect(args: argparse.Namespace) -> RunTable:
         baseline=args.baseline,
         metric=find_metrics("--metric", args.metric)[0] if args.metric else None,
         over_seeds=args.over_seeds,
-        find_published=_published,
+        find_published=published_score,
     )
-
-
-def _published(run: Run, metric: str) -> PublishedScore:
-    """Returns the published score of a run, by `metric` or by another that the run has."""
-    from ..evaluation.run_table import PublishedScore
-    from ..papers.published import published_number
-
-    record, decoding = run.record, run.decoding
-    for name in [metric, *(score.metric for score in decoding.scores)]:
-        number = published_number(
-            task=record.task or "",
-            architecture=record.architecture or "",
-            metric=name,
-            settings=record.settings,
-            tokens=record.training.tokens,
-            search=decoding.search,
-            subset=decoding.subset,
-        )
-        if number:
-            return number
-    return PublishedScore()

@@ -50,11 +50,11 @@ def main(argv: Sequence[str]) -> int:
         train(pipeline, plan)
         evaluate(pipeline, plan.training.run)
     if not args.dry_run:
-        from ..evaluation.run_table import collect
-        from ..evaluation.table_text import format_run_table
+        from ..evaluation.collecting import collect
+        from ..evaluation.table_text import format_results
         from ..runs.finding import Run
         from ..table import TEXT
 
         print()
-        print(format_run_table(collect([Run.read(folder) for folder in plans]), TEXT))
+        print(format_results(collect([Run.read(folder) for folder in plans]), TEXT))
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,11 +12,9 @@ from ..checkpoints.dictionaries import check_further_folders, check_text, record
 from ..checkpoints.loading import architecture_of, load_checkpoint, saved_settings
 from ..errors import UserError
 from ..flags import flag_name, value_of
+from ..runs.differences import NOT_GIVEN, WHILE_CONTINUING, compared, differing
 from .change import Function, replace
 from .continuing import is_in
-
-# settings that change how a model is trained, not what it computes
-_MAY_CHANGE = re.compile("drop|checkpoint|path|_positions|aux_weight|(scaled|weight|bias)_init")
 
 # called with the trainer of a run that begins or continues
 when_training_begins: list[Callable[[Any], None]] = []
@@ -85,17 +82,25 @@ def _check_checkpoint(trainer: Any, path: str) -> None:
     continues = is_in(path, save_dir)
     model, before = trainer.cfg.model, saved_settings(state, "model")
     here, there = architecture_of(model), architecture_of(before)
-    config = getattr(ARCH_MODEL_REGISTRY.get(here), "config_class", None)
-    other = [f"--arch ({there!r}, not {here!r})"] if there not in (None, here) else []
-    for name, setting in config.settings().items() if config else ():
-        # checkpoints of earlier versions lack some settings, which had the default
-        values = (value_of(settings, name) for settings in (before, model))
-        old, new = (str(setting.default if value is None else value) for value in values)
-        if old != new and not _MAY_CHANGE.search(name):
-            other.append(flag_name(name))
-    if continues and other:
+    differences = [f"--arch ({there!r}, not {here!r})"] if there not in (None, here) else []
+    settings = (_settings_that_stay(here, saved) for saved in (before, model))
+    differences += [flag_name(setting.name) for setting in differing(*settings)]
+    if continues and differences:
         raise UserError(
-            f"--save-dir {save_dir}: holds checkpoints of a model with another {', '.join(other)}; "
-            "give this run a folder of its own, or start from them with --finetune-from-model."
+            f"--save-dir {save_dir}: holds checkpoints of a model with another "
+            f"{', '.join(differences)}; give this run a folder of its own, or start from them with "
+            "--finetune-from-model."
         )
     check_text(path, state, trainer.task, direction=continues)
+
+
+def _settings_that_stay(architecture: str | None, model: Any) -> dict[str, Any]:
+    """Returns the settings of a model that its run may not change, by flag without dashes."""
+    config = getattr(ARCH_MODEL_REGISTRY.get(architecture), "config_class", None)
+    values = {}
+    for name, setting in config.settings().items() if config else ():
+        value = value_of(model, name)
+        if value is None:  # checkpoints of earlier versions lack settings, which had the default
+            value = setting.default
+        values[name.replace("_", "-")] = NOT_GIVEN if value is None else value
+    return compared(values, WHILE_CONTINUING)

@@ -32,6 +32,7 @@ import numpy as np
 
 LEVEL = 0.05
 RESAMPLES = 10_000
+LEAST_SENTENCES = 10  # fewer sentences are too few for a comparison
 SACREBLEU_RESAMPLES = 1_000
 SEED = 12345  # sacreBLEU's: the first resamples are sacreBLEU's own
 _AS_NORMAL = 1e6  # degrees of freedom from which Student's t is the normal distribution
@@ -87,7 +88,7 @@ def common_seeds(system: Iterable[str], baseline: Container[str]) -> tuple[str, 
     return tuple(seed for seed in system if seed in baseline)
 
 
-def compare(system: Mapping[str, Scores], baseline: Mapping[str, Scores]) -> Difference:
+def compare_means(system: Mapping[str, Scores], baseline: Mapping[str, Scores]) -> Difference:
     """Compares the mean of a system's seeds with that of a baseline.
 
     The same seed gives both systems the same order of the training text. So the means are over the

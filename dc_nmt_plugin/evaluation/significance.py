@@ -10,10 +10,18 @@ from typing import Any
 import numpy as np
 
 from ..errors import UsageError
-from .chance import SACREBLEU_RESAMPLES, Difference, Scores, common_seeds, compare, draws, holm
+from .chance import (
+    LEAST_SENTENCES,
+    SACREBLEU_RESAMPLES,
+    Difference,
+    Scores,
+    common_seeds,
+    compare_means,
+    draws,
+    holm,
+)
 from .metrics import Metric
 
-LEAST_SENTENCES = 10  # fewer sentences are too few for a comparison
 _LONGEST_NGRAM = 5  # column of sacreBLEU's counts for BLEU: matching 4-grams of a sentence
 
 # seed → lines of one run; "" for a single run
@@ -71,7 +79,7 @@ def compare_systems(
     comparisons = [_described(name, runs) for name, runs in scores.items()]
     for number, (name, runs) in enumerate(scores.items()):
         if name != baseline:
-            test = compare(runs, scores[baseline])
+            test = compare_means(runs, scores[baseline])
             common = common_seeds(runs, scores[baseline])
             comparisons[number] = replace(
                 comparisons[number],

@@ -29,7 +29,7 @@ class PlainTextOptions:
 
 
 @dataclass(frozen=True)
-class System:
+class ComparedSystem:
     """One system's text."""
 
     label: str  # unique among the systems compared
@@ -38,7 +38,7 @@ class System:
     run: Run | None  # None for plain text
 
 
-def labels(items: Sequence[Run | Path]) -> list[str]:
+def table_labels(items: Sequence[Run | Path]) -> list[str]:
     """Returns the names of runs and files in tables."""
     return labelled(
         names=[item.record.name if isinstance(item, Run) else item.name for item in items],
@@ -55,13 +55,13 @@ def labelled(names: Sequence[str], places: Sequence[Path], keys: Sequence[str]) 
 
 def load_systems(
     systems: Sequence[Run | Path], options: PlainTextOptions, names: Sequence[str] | None = None
-) -> list[System]:
+) -> list[ComparedSystem]:
     """Reads every system.
 
     Args:
         systems: runs, their folders, or plain text
         options: for plain text; values of runs take precedence
-        names: labels, default :func:`labels`
+        names: labels, default :func:`table_labels`
 
     Raises:
         UserError: something is missing or contradicts, or the test sets differ.
@@ -70,14 +70,14 @@ def load_systems(
     first_run = next((item for item in items if isinstance(item, Run)), None)
     of_run = files_of(first_run) if first_run else None
     loaded = []
-    for label, item in zip(chosen_names(names, labels(items)), items, strict=True):
+    for label, item in zip(chosen_names(names, table_labels(items)), items, strict=True):
         if isinstance(item, Run):
             files = files_of(item)
             check_free(item.path, {setting_name(k): v for k, v in item.decoding.search.items()})
         else:
             files = _files_of_text(item, options, of_run)
         run = item if isinstance(item, Run) else None
-        loaded.append(System(label, load_texts(files), files.target_lang, run))
+        loaded.append(ComparedSystem(label, load_texts(files), files.target_lang, run))
     _check_same_test(loaded)
     return loaded
 
@@ -115,7 +115,7 @@ def files_of(run: Run) -> TextFiles:
     )
 
 
-def sides_of(systems: Sequence[System], metric: Metric) -> dict[str, Sides]:
+def sides_of(systems: Sequence[ComparedSystem], metric: Metric) -> dict[str, Sides]:
     """Returns the two sides that a metric scores, by system; all have the same reference.
 
     Raises:
@@ -134,7 +134,7 @@ def sides_of(systems: Sequence[System], metric: Metric) -> dict[str, Sides]:
     return sides
 
 
-def default_metric(baseline: System) -> Metric:
+def default_metric(baseline: ComparedSystem) -> Metric:
     """Returns the paper's metric if the run names it; else the BLEU for the target language.
 
     Tokenised plain text without a tokenizer has multi-bleu alone.
@@ -172,7 +172,7 @@ def _files_of_text(path: Path, options: PlainTextOptions, like: TextFiles | None
     )
 
 
-def _check_same_test(systems: Sequence[System]) -> None:
+def _check_same_test(systems: Sequence[ComparedSystem]) -> None:
     first = systems[0]
     for other in systems[1:]:
         both = f"{first.label} and {other.label}"

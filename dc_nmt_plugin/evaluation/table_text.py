@@ -1,17 +1,20 @@
 """Prints differences to a baseline, comparisons and tables of runs.
 
 A table of differences has the columns of :data:`DIFFERENCE_COLUMNS`, and :func:`difference_notes`
-under it. :func:`format_run_table` prints :class:`~.run_table.RunTable`.
+under it. :func:`format_results` prints :class:`~.rows.ResultTable`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ..table import LATEX, Form, number_cell
-from .chance import LEVEL, RESAMPLES, Difference
-from .run_table import RunRow, RunTable
-from .significance import LEAST_SENTENCES, Comparison
+from .chance import LEAST_SENTENCES, LEVEL, RESAMPLES, Difference
+from .rows import ResultRow, ResultTable
+
+if TYPE_CHECKING:
+    from .significance import Comparison
 
 STRICT = 0.01
 DIFFERENCE_COLUMNS = ("difference", "95% interval", "p", "p (Holm)")
@@ -63,23 +66,11 @@ def difference_notes(
         baseline: its name
         metric: name of the metric
     """
-    tested = [test for test in tests.values() if test]
+    tested = {name: test for name, test in tests.items() if test}
     untested = [name for name, test in tests.items() if not test]
-    # freedom is None where the test is over sentences alone
-    one_seed = [name for name, test in tests.items() if test and test.freedom is None]
-    with_seeds = len(one_seed) < len(tested)
     notes = []
     if tested:
-        notes.append(
-            f"difference: to {baseline}; 95% interval and two-sided p include variation between "
-            f"sentences (paired bootstrap, {RESAMPLES:,} resamples)"
-            + (" and between seeds (Satterthwaite)" if with_seeds else "")
-        )
-        if not with_seeds:
-            notes.append("interval and p do not include variation between training seeds")
-        elif one_seed:
-            names = ", ".join(one_seed)
-            notes.append(f"{names}: interval and p do not include variation between seeds")
+        notes += _notes_on_seeds(tested, baseline)
         if score_name(metric) == "TER":
             notes.append("TER: lower is better")
         holm = f" after Holm's correction for {len(tested)} systems" if len(tested) > 1 else ""
@@ -90,6 +81,23 @@ def difference_notes(
             f"{', '.join(untested)}: no p, because there are fewer than {LEAST_SENTENCES} "
             f"sentences{n_grams}"
         )
+    return notes
+
+
+def _notes_on_seeds(tested: Mapping[str, Difference], baseline: str) -> list[str]:
+    """Returns what interval and p include: variation between sentences, and between seeds."""
+    # freedom is None where the test is over sentences alone
+    one_seed = [name for name, test in tested.items() if test.freedom is None]
+    note = (
+        f"difference: to {baseline}; 95% interval and two-sided p include variation between "
+        f"sentences (paired bootstrap, {RESAMPLES:,} resamples)"
+    )
+    if len(one_seed) == len(tested):
+        return [note, "interval and p do not include variation between training seeds"]
+    notes = [f"{note} and between seeds (Satterthwaite)"]
+    if one_seed:
+        names = ", ".join(one_seed)
+        notes.append(f"{names}: interval and p do not include variation between seeds")
     return notes
 
 
@@ -107,7 +115,7 @@ def comparison_table(
 # -- tables of runs --------------------------------------------------------------------------
 
 
-def format_run_table(table: RunTable, form: Form) -> str:
+def format_results(table: ResultTable, form: Form) -> str:
     """Returns the table, and notes on its columns: signatures, tests, speeds, published numbers."""
     rows = [_cells(row, table, form.code) for row in table.rows]
     text = form.write(list(rows[0]), [list(cells.values()) for cells in rows])
@@ -117,36 +125,57 @@ def format_run_table(table: RunTable, form: Form) -> str:
     return f"{text}\n\n{notes}"
 
 
-def _cells(row: RunRow, table: RunTable, code: str) -> dict[str, str]:
+def _cells(row: ResultRow, table: ResultTable, code: str) -> dict[str, str]:
     """Returns heading → cell of a row; `code` is put around names.
 
     Score and test come first: a narrow terminal shows the later columns below the table.
     """
-    baseline, score = table.rows[0], score_name(table.metric)
-    label = f"{row.label}, {row.seeds} seeds" if row.seeds > 1 else row.label
-    deviation = "" if row.deviation is None else f" ± {row.deviation:.2f}"
-    cells = {"run": f"{code}{label}{code}", score: f"{row.score:.2f}{deviation}"}
+    return {
+        **_score_cells(row, table, code),
+        **_published_cells(row, table),
+        **_system_cells(row, table.rows[0], code),
+    }
+
+
+def _score_cells(row: ResultRow, table: ResultTable, code: str) -> dict[str, str]:
+    system, score, test = row.system, row.score, row.test
+    label = f"{system.label}, {system.seeds} seeds" if system.seeds > 1 else system.label
+    deviation = "" if score.deviation is None else f" ± {score.deviation:.2f}"
+    cells = {
+        "run": f"{code}{label}{code}",
+        score_name(table.metric): f"{score.value:.2f}{deviation}",
+    }
     several = len(table.rows) > 2
-    test = difference_cells(row.difference, row.against, row.corrected_p, several)
-    cells.update(zip(DIFFERENCE_COLUMNS, test, strict=True))
+    tested = difference_cells(test.difference, test.against, test.corrected_p, several)
+    cells.update(zip(DIFFERENCE_COLUMNS, tested, strict=True))
     for metric in table.signatures:
         if metric != table.metric:
             heading = HEADINGS[metric][0] if metric in HEADINGS else metric
-            cells[heading] = number_cell(row.scores.get(metric), ".2f")
-    metric_of_paper = f" ({row.published.metric})" if _by_another_metric(row, table) else ""
-    cells[f"published {score}"] = number_cell(row.published.score, "g") + metric_of_paper
-    cells["to published"] = number_cell(row.to_published, "+.2f")
-    cells["architecture"] = f"{code}{row.arch}{code}" if row.arch else ""
-    cells["parameters"] = number_cell(row.parameters, ",d")
-    cells["updates"] = number_cell(row.updates, ",d")
-    cells["training speed"] = _ratio(row.train_tokens_per_second, baseline.train_tokens_per_second)
-    cells["decoding speed"] = _ratio(
-        row.decode_sentences_per_second, baseline.decode_sentences_per_second
-    )
+            cells[heading] = number_cell(score.further.get(metric), ".2f")
     return cells
 
 
-def _by_another_metric(row: RunRow, table: RunTable) -> bool:
+def _published_cells(row: ResultRow, table: ResultTable) -> dict[str, str]:
+    metric = f" ({row.published.metric})" if _by_another_metric(row, table) else ""
+    return {
+        f"published {score_name(table.metric)}": number_cell(row.published.score, "g") + metric,
+        "to published": number_cell(row.published.to_published, "+.2f"),
+    }
+
+
+def _system_cells(row: ResultRow, baseline: ResultRow, code: str) -> dict[str, str]:
+    system, base = row.system, baseline.system
+    training, decoding = system.train_tokens_per_second, system.decode_sentences_per_second
+    return {
+        "architecture": f"{code}{system.arch}{code}" if system.arch else "",
+        "parameters": number_cell(system.parameters, ",d"),
+        "updates": number_cell(system.updates, ",d"),
+        "training speed": _ratio(training, base.train_tokens_per_second),
+        "decoding speed": _ratio(decoding, base.decode_sentences_per_second),
+    }
+
+
+def _by_another_metric(row: ResultRow, table: ResultTable) -> bool:
     """Returns True if the paper prints another metric than the table's."""
     return row.published.metric not in (None, table.metric)
 
@@ -155,7 +184,7 @@ def _ratio(value: float | None, baseline: float | None) -> str:
     return f"{value / baseline:.2f}" if value and baseline else ""
 
 
-def _notes(table: RunTable, code: str) -> list[str]:
+def _notes(table: ResultTable, code: str) -> list[str]:
     baseline, *others = table.rows
     notes = []
     for metric, signature in table.signatures.items():
@@ -164,28 +193,28 @@ def _notes(table: RunTable, code: str) -> list[str]:
             name = HEADINGS[metric][1]
         notes.append(f"{name}: {code}{signature}{code}")
     notes.append(f"{table.sentences:,} test sentences")
-    if any(row.seeds > 1 for row in table.rows):
+    if any(row.system.seeds > 1 for row in table.rows):
         notes.append("±: standard deviation over the seeds")
     if others:
-        tests = {row.label: row.against for row in others}
-        notes += difference_notes(tests, baseline.label, table.metric)
-        notes += _notes_on_seeds(table)
+        tests = {row.system.label: row.test.against for row in others}
+        notes += difference_notes(tests, baseline.system.label, table.metric)
+        notes += _notes_on_compared_seeds(table)
     for row in others:
-        if row.differs:
+        if row.test.differs:
             notes.append(
-                f"{row.label}: no stars, because more than the model differs from the baseline: "
-                f"{row.differs} (--baseline NAME tests it all the same)"
+                f"{row.system.label}: no stars, because more than the model differs from the "
+                f"baseline: {row.test.differs} (--baseline NAME tests it all the same)"
             )
     return notes + _notes_on_speeds(table) + _notes_on_published(table)
 
 
-def _notes_on_seeds(table: RunTable) -> list[str]:
+def _notes_on_compared_seeds(table: ResultTable) -> list[str]:
     """Returns notes on rows whose difference is not that of the scores in the table."""
     baseline, *others = table.rows
     rows_of: dict[str, list[str]] = {}  # compared seeds → labels
     for row in others:
-        seeds = row.compared_seeds
-        if seeds is None or len(seeds) == row.seeds == baseline.seeds:
+        seeds = row.test.compared_seeds
+        if seeds is None or len(seeds) == row.system.seeds == baseline.system.seeds:
             continue
         if not seeds:
             compared = "to all runs, as there is no common seed"
@@ -193,22 +222,24 @@ def _notes_on_seeds(table: RunTable) -> list[str]:
             compared = f"of seed {seeds[0]}"
         else:
             compared = f"of seeds {', '.join(seeds)}"
-        rows_of.setdefault(compared, []).append(row.label)
+        rows_of.setdefault(compared, []).append(row.system.label)
     return [f"{', '.join(rows)}: the difference is {seeds}" for seeds, rows in rows_of.items()]
 
 
-def _notes_on_speeds(table: RunTable) -> list[str]:
-    training = table.rows[0].train_tokens_per_second
-    decoding = table.rows[0].decode_sentences_per_second
-    speeds = [f"{training:,.0f} target tokens/s in training"] if training else []
-    speeds += [f"{decoding:,.0f} sentences/s in decoding"] if decoding else []
+def _notes_on_speeds(table: ResultTable) -> list[str]:
+    baseline = table.rows[0].system
+    speeds = []
+    if baseline.train_tokens_per_second:
+        speeds.append(f"{baseline.train_tokens_per_second:,.0f} target tokens/s in training")
+    if baseline.decode_sentences_per_second:
+        speeds.append(f"{baseline.decode_sentences_per_second:,.0f} sentences/s in decoding")
     if not speeds:
         return []
     measured = f", measured on {table.speeds}" if table.speeds else ""
     return [f"training and decoding speed: 1.00 is {' and '.join(speeds)}{measured}"]
 
 
-def _notes_on_published(table: RunTable) -> list[str]:
+def _notes_on_published(table: ResultTable) -> list[str]:
     notes = []
     if any(_by_another_metric(row, table) for row in table.rows):
         notes.append("to published: score by the metric in brackets minus the published one")
@@ -216,5 +247,7 @@ def _notes_on_published(table: RunTable) -> list[str]:
     notes += [f"published: {place}" for place in places]
     for row in table.rows:
         if row.published.differs:
-            notes.append(f"{row.label} differs from the published run: {row.published.differs}")
+            notes.append(
+                f"{row.system.label} differs from the published run: {row.published.differs}"
+            )
     return notes

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..evaluation.run_table import PublishedScore
-from ..flags import as_flags, flag_values
+from ..evaluation.rows import PublishedScore
+from ..flags import as_flags, flag_values, typed_flags
+from ..runs.differences import (
+    NOT_GIVEN,
+    NOT_PRINTED,
+    TOKENS,
+    compared,
+    differing,
+    full_search,
+    shown,
+)
+from ..runs.finding import Run
 from .document import SCORES, Entry
 from .reader import read_documents
 
-_TOKENS_TOLERANCE = 0.01  # batches of several GPUs are rounded
-# flags of fairseq-train that lead to the same model; --max-tokens counts in the tokens of an update
-_NEUTRAL = {
-    *("arch", "task", "criterion", "source-lang", "target-lang", "user-dir", "seed", "num-workers"),
-    *("save-dir", "save-interval", "save-interval-updates", "keep-interval-updates"),
-    *("keep-last-epochs", "keep-best-checkpoints", "no-epoch-checkpoints", "no-save"),
-    *("log-format", "log-interval", "log-file", "tensorboard-logdir", "wandb-project"),
-    *("max-tokens", "update-freq", "max-tokens-valid", "batch-size-valid", "validate-interval"),
-    *("validate-interval-updates", "distributed-world-size", "distributed-port", "ddp-backend"),
-    *("cpu", "cuda-graphs", "checkpoint-activations"),
-    *("xagg-checkpoint", "skip-invalid-size-inputs-valid-test", "required-batch-size-multiple"),
-}
-_SEARCH = ("--beam", "--lenpen", "--length-penalty")
+
+def published_score(run: Run, metric: str) -> PublishedScore:
+    """Returns the published score of a run, by `metric` or by another that the run has."""
+    record, decoding = run.record, run.decoding
+    for name in (metric, *(score.metric for score in decoding.scores)):
+        number = published_number(
+            task=record.task or "",
+            architecture=record.architecture or "",
+            metric=name,
+            settings=record.settings,
+            tokens=record.training.tokens,
+            search=decoding.search,
+            subset=decoding.subset,
+        )
+        if number:
+            return number
+    return PublishedScore()
 
 
 def published_number(
@@ -48,24 +62,32 @@ def published_number(
         search: of ``fairseq-generate``, in the same form
         subset: the translated set
     """
-    candidates = [
-        entry
-        for document in read_documents()
-        for entry in document.entries
-        if entry.value is not None
-        and (entry.task, entry.arch, entry.measure) == (task, architecture, metric)
-        and (metric == "params" or _same_translation(entry, search, subset))
-    ]
+    candidates = []
+    for document in read_documents():
+        for entry in document.entries:
+            if (entry.task, entry.arch, entry.measure) != (task, architecture, metric):
+                continue
+            same_text = metric == "params" or _same_translation(entry, search, subset)
+            if entry.value is not None and same_text:
+                candidates.append(entry)
     if not candidates:
         return None
-    compared = [(each, differing_settings(each, settings, tokens, search)) for each in candidates]
-    nearest, differing = min(compared, key=lambda pair: len(pair[1]))
-    same = [entry for entry, others in compared if others == differing]
-    assert nearest.value is not None
-    places = [f"{e.document}, {e.item}" for e in same if e.value == nearest.value]
-    places += [f"{e.item} has {e.value}" for e in same if e.value != nearest.value]
-    place = "; ".join(dict.fromkeys(places))
-    return PublishedScore(float(nearest.value), metric, place, "; ".join(differing))
+    differences = [differing_settings(entry, settings, tokens, search) for entry in candidates]
+    fewest = min(differences, key=len)
+    nearest = [entry for entry, d in zip(candidates, differences, strict=True) if d == fewest]
+    value = nearest[0].value
+    assert value is not None
+    return PublishedScore(
+        score=float(value), metric=metric, place=_place(nearest), differs="; ".join(fewest)
+    )
+
+
+def _place(entries: Sequence[Entry]) -> str:
+    """Returns where the first entry's value is printed, and other values for the same settings."""
+    value = entries[0].value
+    printed = [f"{entry.document}, {entry.item}" for entry in entries if entry.value == value]
+    others = [f"{entry.item} has {entry.value}" for entry in entries if entry.value != value]
+    return "; ".join(dict.fromkeys([*printed, *others]))
 
 
 def _same_translation(entry: Entry, search: Mapping[str, Any], subset: str) -> bool:
@@ -95,41 +117,25 @@ def differing_settings(
     if not settings:
         return ["the settings of the run are unknown"]
     recipe = settings_of(load(entry.task), entry.arch, like=entry.training)
-    flags = flag_values(as_flags(settings))
-    run = {flag: value for flag, value in flags.items() if flag[2:] not in _NEUTRAL}
     training = {**flag_values(recipe.flags), "--max-update": str(recipe.updates)}
+    flags = flag_values(as_flags(compared(settings, NOT_PRINTED)))
     model = flag_values(as_flags(entry.flags))
-    # a setting, of the run, of the recipe
-    pairs: list[tuple[str, Any, Any]] = []
     if entry.measure == "params":  # the training does not change the size
-        run = {flag: value for flag, value in run.items() if flag in model or flag not in training}
-        expected = model
-    else:
-        training.pop("--max-tokens", None)
-        expected = {**training, **model}
-        if tokens is None or abs(tokens - recipe.tokens) > _TOKENS_TOLERANCE * recipe.tokens:
-            pairs.append(("tokens of an update", tokens, recipe.tokens))
-    for flag in dict.fromkeys([*expected, *run]):
-        pairs.append((flag, run.get(flag), expected.get(flag)))
+        for flag in training.keys() - model.keys():
+            flags.pop(flag, None)
+        return _in_words(model, flags)
+    training.pop("--max-tokens", None)
+    differences = _in_words(
+        {TOKENS: recipe.tokens, **training, **model},
+        {TOKENS: NOT_GIVEN if tokens is None else tokens, **flags},
+    )
     if entry.measure in SCORES:
-        wanted, own = flag_values(recipe.decode), flag_values(as_flags(search))
-        pairs += [(flag, own[flag], wanted.get(flag)) for flag in _SEARCH if flag in own]
+        differences += _in_words(full_search(typed_flags(recipe.decode)), full_search(search))
+    return differences
+
+
+def _in_words(expected: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
     return [
-        f"{name} {_shown(own)}, in the recipe {_shown(expected_value)}"
-        for name, own, expected_value in pairs
-        if _plain(own) != _plain(expected_value)
+        f"{name} {shown(value)}, in the recipe {shown(recipe_value)}"
+        for name, recipe_value, value in differing(expected, found)
     ]
-
-
-def _plain(value: Any) -> object:
-    """Returns a value in a form in which 1e-9 and 1e-09, (0.9,0.98) and (0.9, 0.98) are equal."""
-    try:
-        return None if value is None else float(value)
-    except ValueError:
-        return value.replace(" ", "").strip("()")
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "not given"
-    return str(value) or "given"  # a switch has no value

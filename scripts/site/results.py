@@ -18,7 +18,7 @@ from pathlib import Path
 from source_code import ROOT
 
 from dc_nmt_plugin.analysis.figure import COLOURS, new_figure, write_figure
-from dc_nmt_plugin.evaluation.run_table import RunRow, RunTable
+from dc_nmt_plugin.evaluation.rows import ResultRow, ResultTable
 from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.table import markdown_table
 
@@ -71,9 +71,9 @@ SYSTEMS = {
 
 
 @cache
-def rows() -> dict[str, RunRow]:
+def rows() -> dict[str, ResultRow]:
     """The rows of ``results.json`` by their labels."""
-    return {row.label: row for row in RunTable.read(HERE / "results.json").rows}
+    return {row.system.label: row for row in ResultTable.read(HERE / "results.json").rows}
 
 
 @cache
@@ -99,20 +99,20 @@ def interval(system: str, metric: str) -> tuple[float, float] | None:
     if metric == "chrf":
         name = SYSTEMS[system].in_example
         return _chrf()[name] if name else None
-    against = rows()[system].against
+    against = rows()[system].test.against
     return against.interval if against else None
 
 
 def seen(system: str) -> str:
     """What is seen in BLEU, in words: a gain, no gain, undecided; nothing of the baseline."""
-    row = rows()[system]
-    if row.against is None or row.corrected_p is None:
+    test = rows()[system].test
+    if test.against is None or test.corrected_p is None:
         return ""
     if system == "transformer":
         return "the same model"
-    if row.corrected_p < LEVEL and row.against.value > 0:
+    if test.corrected_p < LEVEL and test.against.value > 0:
         return "a gain"
-    return "no gain" if row.against.interval[1] < LEAST else "undecided"
+    return "no gain" if test.against.interval[1] < LEAST else "undecided"
 
 
 def table() -> str:
@@ -126,12 +126,12 @@ def table() -> str:
         lines.append(
             (
                 system.name,
-                f"{(row.parameters or 0) / 1e6:.2f}M",
-                f"{row.score:.2f}",
+                f"{(row.system.parameters or 0) / 1e6:.2f}M",
+                f"{row.score.value:.2f}",
                 " ".join(f"{value:.1f}" for value in bleu),
-                f"{row.difference:+.2f} [{span[0]:.2f}, {span[1]:.2f}]" if span else "",
+                f"{row.test.difference:+.2f} [{span[0]:.2f}, {span[1]:.2f}]" if span else "",
                 seen(label),
-                f"{row.scores['chrf']:.2f}",
+                f"{row.score.further['chrf']:.2f}",
             )
         )
     heads = ("system", "parameters", "BLEU", "seeds", "difference, 95% interval", "seen", "chrF")
@@ -140,11 +140,13 @@ def table() -> str:
 
 def advice() -> str:
     """What each architecture costs, what it needs, and what is seen of it."""
-    base = rows()[BASELINE]
+    base = rows()[BASELINE].system
     lines = []
     for label, system in SYSTEMS.items():
-        row = rows().get(label)
-        if row is None or label == "transformer" or row.train_tokens_per_second is None:
+        if label not in rows() or label == "transformer":
+            continue
+        row = rows()[label].system
+        if row.train_tokens_per_second is None:
             continue
         lines.append(
             (
@@ -164,6 +166,10 @@ def _times(one: float | None, other: float | None) -> str:
     return f"{one / other:.2f} ×" if one and other else ""
 
 
+def _mean(row: ResultRow, metric: str) -> float:
+    return row.score.value if metric == "mteval-v13a" else row.score.further[metric]
+
+
 def chart() -> str:
     """An SVG: for each system a dot a seed, the mean, and the interval of the difference."""
     names = [label for label in SYSTEMS if label in rows()]
@@ -172,14 +178,14 @@ def chart() -> str:
     panels = figure.subplots(1, len(METRICS), sharey=True)
     for axes, (metric, title) in zip(panels, METRICS.items(), strict=True):
         base = rows()[BASELINE]
-        centre = base.score if metric == "mteval-v13a" else base.scores[metric]
+        centre = _mean(base, metric)
         axes.axvline(centre, color="#999999", linewidth=1, zorder=0)
         axes.grid(axis="x", alpha=0.3)
         axes.tick_params(left=False)
         axes.spines[["top", "left", "right"]].set_visible(False)
         for place, label in enumerate(names):
             row = rows()[label]
-            mean = row.score if metric == "mteval-v13a" else row.scores[metric]
+            mean = _mean(row, metric)
             if span := interval(label, metric):
                 axes.plot([centre + end for end in span], [place] * 2, color=COLOURS[4],
                           linewidth=5, alpha=0.6, solid_capstyle="butt", zorder=1)  # fmt: skip

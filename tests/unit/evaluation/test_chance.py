@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 
 from dc_nmt_plugin.evaluation.chance import (
     Scores,
-    compare,
+    compare_means,
     draws,
     half_width,
     holm,
@@ -55,7 +55,7 @@ def trials(block, of_seed, of_both, of_system, difference=0.0, seeds=3):
             on_each = chooser.normal(0, of_both, (seeds, N))
             values = chooser.normal(0, of_system / 2**0.5, N) + on_all + on_each
             sides.append({str(s): run for s, run in enumerate(scored(values, block))})
-        results.append(compare(*sides))
+        results.append(compare_means(*sides))
     return results
 
 
@@ -102,13 +102,13 @@ def test_with_seeds_it_rejects_and_covers_as_it_says(
 def test_equal_scores_have_p_1_and_nearly_equal_ones_nearly(block):
     values = np.random.default_rng(2).normal(0, 1, (1, N))
     (same,) = scored(values, block)
-    results = compare({"": same}, {"": same})
+    results = compare_means({"": same}, {"": same})
     assert results.p_value == 1 and results.interval == (0, 0)
     seeds = {"1": same, "2": same}
-    assert compare(seeds, seeds).p_value == 1 and compare(seeds, seeds).freedom
+    assert compare_means(seeds, seeds).p_value == 1 and compare_means(seeds, seeds).freedom
     other = np.random.default_rng(3).normal(0, 1, (1, N))
     (other,) = scored(other + values.mean() - other.mean() + 3e-3, block)
-    assert 0.9 < compare({"": other}, {"": same}).p_value < 1
+    assert 0.9 < compare_means({"": other}, {"": same}).p_value < 1
 
 
 def test_an_interval_excludes_0_exactly_where_p_is_below_its_level():

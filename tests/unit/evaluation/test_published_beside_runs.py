@@ -51,9 +51,9 @@ def test_x3_metrics_are_not_mixed(runs, capsys):
     """A table by mteval-v13a compares published multi-bleu scores with multi-bleu of the run."""
     run = runs("wmt14_en_de", "transformer_ctxaware_unshared", CONTEXT, BEAM_4, paper="multi-bleu")
     (row,) = rows(capsys, run, "--metric", "mteval-v13a")
-    assert row["score"] == pytest.approx(100)  # the made-up translation is the reference
+    assert row["score"]["value"] == pytest.approx(100)  # the made-up translation is the reference
     assert (row["published"]["score"], row["published"]["metric"]) == (28.26, "multi-bleu")
-    assert row["to_published"] == pytest.approx(26.25 - 28.26)
+    assert row["published"]["to_published"] == pytest.approx(26.25 - 28.26)
     assert results_command.main([str(run), "--metric", "mteval-v13a"]) == 0
     assert "28.26 (multi-bleu)" in capsys.readouterr().out
 
@@ -61,7 +61,7 @@ def test_x3_metrics_are_not_mixed(runs, capsys):
 def test_x4_two_masks_of_one_run_are_two_rows(runs, capsys):
     ways = ("", "mask1:mask_source_layers=1", "mask2:mask_source_layers=2")
     run = runs("wmt14_en_de", "transformer_mlmha", WMT, BEAM_4, ways=ways)
-    published = {row["label"]: row["published"]["score"] for row in rows(capsys, run)}
+    published = {row["system"]["label"]: row["published"]["score"] for row in rows(capsys, run)}
     name = run.name
     assert published == {name: 29.08, f"{name}, mask1": None, f"{name}, mask2": None}
     scores = (Score("mteval-v13a", 100.0, "s", "raw", True),)

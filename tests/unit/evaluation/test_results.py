@@ -22,12 +22,13 @@ from dc_nmt_plugin.commands import export as export_command
 from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.metrics import METRICS
-from dc_nmt_plugin.evaluation.run_table import PublishedScore, RunTable
-from dc_nmt_plugin.evaluation.systems import System, sides_of
-from dc_nmt_plugin.evaluation.table_text import format_run_table
+from dc_nmt_plugin.evaluation.rows import PublishedScore, ResultTable
+from dc_nmt_plugin.evaluation.systems import ComparedSystem, sides_of
+from dc_nmt_plugin.evaluation.table_text import format_results
 from dc_nmt_plugin.evaluation.texts import Sides, Texts
 from dc_nmt_plugin.inference.packing import pack
 from dc_nmt_plugin.inference.words import codes_of
+from dc_nmt_plugin.papers import published
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import Data, Score, read_record
 from dc_nmt_plugin.table import MARKDOWN
@@ -74,8 +75,16 @@ def results(*words):
 
 
 def rows(capsys, *words):
+    """The rows, with the facts of their parts side by side."""
     results(*words, "--json")
-    return json.loads(capsys.readouterr().out)["rows"]
+    parts = json.loads(capsys.readouterr().out)["rows"]
+    return [
+        {
+            **row["system"], **row["test"], "score": row["score"]["value"],
+            "deviation": row["score"]["deviation"], "published": row["published"],
+        }
+        for row in parts
+    ]  # fmt: skip
 
 
 def test_the_table_of_runs(task, capsys):
@@ -106,7 +115,7 @@ def test_the_baseline_is_plain_by_its_settings(task, capsys):
     first, *others = rows(capsys, task)
     assert first["label"] == "a-standard"
     (short,) = [row for row in others if row["label"] == "short"]
-    differs = "updates 60 instead of 2,000; precision fp16 instead of fp32; beam 1 instead of 5"
+    differs = "updates 60 instead of 2,000; precision fp16 instead of fp32; --beam 1 instead of 5"
     assert short["differs"] == differs
     assert short["against"]["p_value"] < 0.05 and short["corrected_p"] is None
     results(task)
@@ -154,7 +163,7 @@ def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
     more = [finished(task, f"dc-s{seed}", OTHER) for seed in (2, 3)]
     results(*runs, *more, "--over-seeds")
     assert "\ndc: the difference is of seeds 1, 2\n" in capsys.readouterr().out
-    assert RunTable.read(tmp_path / "kept.json").rows[0].seeds == 2
+    assert ResultTable.read(tmp_path / "kept.json").rows[0].system.seeds == 2
     with pytest.raises(UserError, match="plain-s1"):
         results(*runs, "--over-seeds", "--baseline", "plain-s1")
 
@@ -177,7 +186,7 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
     assert {row["label"]: row["seeds"] for row in rows(capsys, task, "--over-seeds")}["plain"] == 3
     for seed, beam in ((1, 5), (3, 4)):
         run(seed, 0.1, decoding={"search": f"--beam {beam}"})
-    with pytest.raises(UserError, match="beam is 5 in plain-s1 and 4 in plain-s3"):
+    with pytest.raises(UserError, match="--beam is 5 in plain-s1 and 4 in plain-s3"):
         results(task, "--over-seeds")
     run(3, 0.1, updates=99)
     with pytest.raises(UserError, match="updates is 2000 in plain-s1 and 99 in plain-s3"):
@@ -186,7 +195,7 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
         run(seed, 0.1, f"{tokens} --patience 5", updates=99 * seed)
     assert {row["label"]: row["seeds"] for row in rows(capsys, task, "--over-seeds")}["plain"] == 3
     run(3, 0.1, "--max-tokens 500 --update-freq 4 --patience 5")
-    with pytest.raises(UserError, match="tokens an update is 1000 in plain-s1 and 2000 in"):
+    with pytest.raises(UserError, match="tokens of an update is 1000 in plain-s1 and 2000 in"):
         results(task, "--over-seeds")
     for seed, text in ((1, "a" * 64), (2, "a" * 64), (3, "b" * 64)):
         folder = run(seed, 0.1)
@@ -200,11 +209,11 @@ def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
         scores = (Score("mteval-v13a", 100.0, "b", ""), Score("chrf", chrf, "c", ""))
         name, decoding = f"plain-s{seed}", {"scores": scores}
         finished(task, name, arch="transformer_standard", decoding=decoding)
-    numbers = PublishedScore(50.0, "chrf", "Table 1", "dropout: 0.2")
-    monkeypatch.setattr(results_command, "_published", lambda run, metric: numbers)
+    numbers = PublishedScore(score=50.0, metric="chrf", place="Table 1", differs="dropout: 0.2")
+    monkeypatch.setattr(published, "published_score", lambda run, metric: numbers)
     by_label = {row["label"]: row for row in rows(capsys, task, "--over-seeds")}
-    assert by_label["plain"]["to_published"] == pytest.approx(-8)
-    assert by_label["b-plain"]["to_published"] == pytest.approx(3.0 - 50)
+    assert by_label["plain"]["published"]["to_published"] == pytest.approx(-8)
+    assert by_label["b-plain"]["published"]["to_published"] == pytest.approx(3.0 - 50)
     results(task)
     assert "b-plain differs from the published run: dropout: 0.2" in capsys.readouterr().out
 
@@ -214,7 +223,7 @@ def test_tokenised_text_is_compared_with_one_reference():
     raw = Sides(OTHER, REFERENCE, "raw")
     lower = Sides(OTHER, [line.lower() for line in REFERENCE], "tokenised")
     systems = [
-        System(label, Texts(raw, tokenized, []), "de", None)
+        ComparedSystem(label, Texts(raw, tokenized, []), "de", None)
         for label, tokenized in (("one", raw), ("other", lower))
     ]
     assert set(sides_of(systems, METRICS["mteval-v13a"])) == {"one", "other"}
@@ -348,7 +357,7 @@ def test_the_readmes_show_the_stored_numbers():
     for path in EXAMPLES.glob("**/results.json"):
         pages = [folder / "README.md" for folder in path.parents[:2]]  # beside it, else above
         readme = next(filter(Path.is_file, pages)).read_text(encoding="utf-8")
-        assert format_run_table(RunTable.read(path), MARKDOWN) in readme, path.parent.name
+        assert format_results(ResultTable.read(path), MARKDOWN) in readme, path.parent.name
 
 
 def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
@@ -356,15 +365,16 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
     kept_runs = {home for home in kept_runs if home.name != "claims"}  # compared in claims.json
     assert kept_runs
     for home in kept_runs:
-        table = RunTable.read((home.parent if home.name == "runs" else home) / "results.json")
+        table = ResultTable.read((home.parent if home.name == "runs" else home) / "results.json")
         in_table = 0
         for row in table.rows:
             below = {path.parent: read_record(path) for path in home.glob("*/run.json")}
-            runs = [folder for folder, record in below.items() if record.system == row.label]
+            runs = [folder for folder, record in below.items() if record.system == row.system.label]
             in_table += len(runs)
-            assert len(runs) == row.seeds
+            assert len(runs) == row.system.seeds
             scores = [Run.read(run).decoding.score(table.metric).value for run in runs]
-            assert row.score == pytest.approx(statistics.fmean(scores), abs=1e-4), row.label
+            label = row.system.label
+            assert row.score.value == pytest.approx(statistics.fmean(scores), abs=1e-4), label
             lines = {len(read_lines(next(run.glob("hypotheses.??")))) for run in runs}
             assert lines == {table.sentences}
         assert in_table == len(list(home.glob("*/run.json")))
