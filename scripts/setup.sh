@@ -36,7 +36,8 @@ else
   [ "$dev" = yes ] || dev=try
 fi
 cd "$ROOT"
-stamp=$state/setup.stamp log=$state/setup.log own=$ROOT/.setup/$(basename "$state")
+stamp=$state/setup.stamp own=$ROOT/.setup/$(basename "$state")
+log=$own.log
 
 # The tools of the tests, once installed, are kept up too.
 [ "$(head -n 1 "$stamp" 2>/dev/null)" != "$ROOT yes" ] || dev=yes
@@ -58,11 +59,15 @@ if [ -n "${DC_NMT_PYTHON:-}" ]; then
   why=$(python_is_usable "$python") ||
     die "DC_NMT_PYTHON='$DC_NMT_PYTHON' cannot be used: ${why:-it is not one of $PYTHONS}"
   "$python" -m pip --version >/dev/null 2>&1 || die "DC_NMT_PYTHON='$DC_NMT_PYTHON' has no pip: run '$DC_NMT_PYTHON -m ensurepip'"
-elif [ -e "$state/pyvenv.cfg" ] && [ ! -e "$state/made_in" ] && [ ! -e "$own.making" ]; then
-  die "$state is an environment that this script did not make: use it with DC_NMT_PYTHON=$python, or move it away"
 fi
+for folder in "$ROOT/.setup" "$state"; do
+  [ -e "$folder" ] || folder=$(dirname "$folder")
+  [ -d "$folder" ] || die "$folder is not a folder: move it away"
+  [ -w "$folder" ] ||
+    die "$folder is not writable for you: ask its owner to run 'scripts/setup.sh' there, or clone the project into a folder of yours"
+done
 # Two set-ups of one environment at a time would disturb each other.
-mkdir -p "$ROOT/.setup"
+mkdir -p "$ROOT/.setup" 2>/dev/null || die "$ROOT/.setup is a link to '$(readlink "$ROOT/.setup")', which is no folder: remove the link"
 if command -v flock >/dev/null 2>&1; then
   exec 9>"$own.lock"
   if ! flock -n 9; then
@@ -76,48 +81,93 @@ fi
 # An index of packages that only pip was told of is not uv's.
 uv=$(command -v uv) && [ -z "${PIP_INDEX_URL:-}${PIP_NO_INDEX:-}" ] || uv=
 
+# remedy: what this call's part of the log says that a user can do; fails where nothing is known.
+remedy() {
+  local printed
+  printed=$(tail -n "+$((earlier + 1))" "$log")
+  shopt -s nocasematch
+  if [[ $printed =~ "no space left" ]]; then
+    echo "The disk is full: free some space in ${TMPDIR:-/tmp} and in $ROOT (a CUDA build of torch takes 7 GB), then run the same command again."
+  elif [[ $printed =~ "no module named "\'?(ensurepip|venv) ]]; then
+    echo "Install the package python3-venv, or name another Python with --python."
+  elif [[ $printed =~ externally-managed ]]; then
+    echo "DC_NMT_PYTHON is the system's own Python, which pip must not change: name the Python of a virtual environment."
+  elif [[ $printed =~ connection|"temporary failure"|"timed out"|proxy ]]; then
+    echo "A package could not be fetched: check the network (or pip's index settings), then run the same command again."
+  elif [[ $printed =~ "could not find a version" ]]; then
+    echo "pip's index has no such package for this system and Python: check pip's index settings, or try another --python."
+  else
+    return 1
+  fi
+}
+fail() {
+  local known
+  known=$(remedy) || {
+    known="The same command continues where it stopped."
+    tail -n 12 "$log" >&2
+  }
+  die "$1 $known The whole log is $log."
+}
+
+# made_here: was the environment made here, for this path or another path to the same folder?
+made_here() {
+  local line="" folder
+  read -r line 2>/dev/null <"$state/made_in" || return 1
+  folder=${line% 2}
+  [ "$line" != "$folder" ] || return 1 # of an earlier set-up
+  [ "$folder" = "$state" ] || { [ "$folder" -ef "$state" ] && [ ! -L "$state" ]; }
+}
+
+# check_that_it_is_ours: nothing is deleted that this script did not make in this folder.
+check_that_it_is_ours() {
+  local line="" folder remove="move it away"
+  [ ! -L "$state" ] || remove="remove the link"
+  [ ! -x "$python" ] || remove="use it with DC_NMT_PYTHON=$python, or $remove"
+  if [ -L "$state" ]; then
+    [ -d "$state" ] || die "$state is a link to '$(readlink "$state")', which is no folder: $remove"
+    die "$state is a link to another folder, which stays as it is: $remove"
+  elif read -r line 2>/dev/null <"$state/made_in"; then
+    folder=${line% 2}
+    [ "$folder" -ef "$state" ] || [ ! -d "$folder" ] ||
+      die "$state is a copy of $folder, which is still there: $remove"
+  elif [ -n "$(ls -A "$state" 2>/dev/null)" ]; then
+    [ "$(cat "$own.making" 2>/dev/null)" = "$state" ] || # its making was interrupted
+      die "$state is an environment that this script did not make: $remove"
+  fi
+}
+
+# make_environment BASE: an empty one that has pip.
+make_environment() {
+  if [ -n "$uv" ]; then
+    uv venv --quiet --seed --clear --python "$1" "$state"
+  else
+    # in two steps, because venv does not print why pip could not be installed
+    "$1" -m venv --clear --without-pip "$state" && "$python" -Im ensurepip --upgrade --default-pip
+  fi
+}
+
+earlier=$(wc -l 2>/dev/null <"$log" || echo 0)
+printf '== %s: %s\n' "$(date '+%F %T')" "$python" 2>/dev/null >>"$log" ||
+  die "$log cannot be written: free some space on the disk of $ROOT, or remove the file"
 replace=() locked=()
 if [ -z "${DC_NMT_PYTHON:-}" ]; then
   replace=(--replace) locked=(-c requirements/constraints.txt)
-  # An environment knows its own path: one that was copied or moved with the project, whose making
-  # was interrupted, or that is of an earlier set-up, is made anew.
-  made="$state 2"
-  if [ ! -f "$state/made_in" ] || [ "$(cat "$state/made_in")" != "$made" ] || ! "$python" -m pip --version >/dev/null 2>&1; then
+  # An environment knows its own path: one that was moved with the project, whose making was
+  # interrupted, or that is of an earlier set-up, is made anew.
+  if ! made_here || ! "$python" -m pip --version >/dev/null 2>&1; then
+    check_that_it_is_ours
     if ! base=$(find_python "$asked" 2>/dev/null); then
       [ -n "$uv" ] || find_python "$asked" # says what is missing
       base=${asked:-3.13}                  # uv fetches it
     fi
     say "making the environment ${state#"$ROOT"/} with $("$base" --version 2>/dev/null || echo "Python $base of uv's own")"
-    touch "$own.making"
-    if [ -n "$uv" ]; then
-      uv venv --quiet --seed --clear --python "$base" "$state" || die "'uv venv --python $base' failed: name another Python with --python"
-    else
-      "$base" -m venv --clear "$state" || die "'$base -m venv' failed: install the package python3-venv, or name another Python with --python"
-    fi
-    printf '%s\n' "$made" >"$state/made_in"
+    printf '%s\n' "$state" >"$own.making"
+    make_environment "$base" >>"$log" 2>&1 || fail "making an environment with $base failed."
+    printf '%s 2\n' "$state" >"$state/made_in"
     rm -f "$own.making"
   fi
 fi
 mkdir -p "$state"
-earlier=$(wc -l 2>/dev/null <"$log" || echo 0)
-printf '== %s: %s\n' "$(date '+%F %T')" "$python" >>"$log"
-
-# remedy: what this call's part of the log says that a user can do.
-remedy() {
-  local said
-  said=$(tail -n "+$((earlier + 1))" "$log")
-  if grep -qiE 'no space left' <<<"$said"; then
-    echo "The disk is full: free some space (a CUDA build of torch takes 7 GB), then run the same command again."
-  elif grep -qiE 'externally-managed' <<<"$said"; then
-    echo "DC_NMT_PYTHON is the system's own Python, which pip must not change: name the Python of a virtual environment."
-  elif grep -qiE 'connection|temporary failure|timed out|proxy' <<<"$said"; then
-    echo "A package could not be fetched: check the network (or pip's index settings), then run the same command again."
-  elif grep -qiE 'could not find a version' <<<"$said"; then
-    echo "pip's index has no such package for this system and Python: check pip's index settings, or try another --python."
-  else
-    echo "The whole log is $log; the same command continues where it stopped."
-  fi
-}
 
 # must_install WHAT PIP-ARGUMENTS…: one progress line, everything else into the log.
 must_install() {
@@ -133,10 +183,6 @@ must_install() {
   fi
   "$python" -m pip install --disable-pip-version-check --no-input "$@" >>"$log" 2>&1 ||
     fail "installing $what failed."
-}
-fail() {
-  tail -n 12 "$log" >&2
-  die "$1 $(remedy)"
 }
 
 # install_missing WHAT FILE…: what the environment lacks of these requirement files.

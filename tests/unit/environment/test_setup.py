@@ -1,5 +1,6 @@
 """Packaging and set-up: what is declared, what a wheel holds, what the scripts refuse."""
 
+import glob
 import hashlib
 import importlib
 import os
@@ -7,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 from email.parser import Parser
 from importlib import metadata
@@ -203,13 +205,121 @@ def test_a_fairseq_that_does_not_load_is_replaced_only_where_asked(monkeypatch):
     assert calls == [("uninstall", "-y", "fairseq-fixed"), wheel]
 
 
-def test_an_environment_of_the_users_own_is_not_cleared(tmp_path):
-    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / "pyvenv.cfg").write_text("home = /usr/bin\n")
+@pytest.fixture
+def clone(tmp_path):
+    """The scripts in a folder, beside an environment that another clone has made."""
+    shutil.copytree(ROOT / "scripts", tmp_path / "clone/scripts")
+    (tmp_path / "theirs/bin").mkdir(parents=True)
+    (tmp_path / "theirs/pyvenv.cfg").write_text("home = /usr/bin\n")
+    (tmp_path / "theirs/bin/python").symlink_to(sys.executable)
+    (tmp_path / "theirs/made_in").write_text(f"{tmp_path}/theirs 2\n")
+    return tmp_path / "clone"
+
+
+def set_up(clone, *words, **options):
+    """Returns the one sentence of a set-up that fails, without the network."""
     environment = {k: v for k, v in os.environ.items() if k != "DC_NMT_PYTHON"}
-    command = [tmp_path / "scripts" / "setup.sh"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
-    assert f"use it with DC_NMT_PYTHON={tmp_path}/.venv/bin/python, or move it" in done.stderr
-    assert [path.name for path in tmp_path.glob(".venv/*")] == ["pyvenv.cfg"]
+    environment["PIP_NO_INDEX"] = "1"  # without uv, too
+    command = [clone / "scripts/setup.sh", *words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, **options)
+    assert done.returncode == 1
+    (sentence,) = done.stderr.splitlines()
+    return sentence.removeprefix("setup.sh: ")
+
+
+def all_below(folder):
+    """Returns the names of everything in a folder, and of what links lead to."""
+    return sorted(glob.glob("**", root_dir=folder, recursive=True, include_hidden=True))
+
+
+def is_another_kind_of_environment(clone, theirs):
+    (clone / ".venv/conda-meta").mkdir(parents=True)
+
+
+def is_a_link(clone, theirs):
+    (clone / ".venv").symlink_to(theirs)
+
+
+def is_a_copy(clone, theirs):
+    shutil.copytree(theirs, clone / ".venv", symlinks=True)
+
+
+def lost_its_record(clone, theirs):
+    is_a_copy(clone, theirs)
+    (clone / ".venv/made_in").unlink()
+    (clone / ".setup").mkdir()
+    (clone / ".setup/.venv.making").write_text(f"{theirs}\n")  # a link once led to another clone
+
+
+def leads_nowhere(clone, theirs):
+    (clone / ".venv").symlink_to("nowhere")
+
+
+def is_a_file(clone, theirs):
+    (clone / ".venv").touch()
+
+
+def has_notes_nowhere(clone, theirs):
+    (clone / ".setup").symlink_to("nowhere")
+
+
+USE_IT = "use it with DC_NMT_PYTHON={clone}/.venv/bin/python, or "
+
+
+@pytest.mark.parametrize(
+    ("environment", "sentence"),
+    [
+        (is_another_kind_of_environment, "{venv} is an environment that this script did not make"),
+        (is_a_link, "{venv} is a link to another folder, which stays as it is: " + USE_IT),
+        (is_a_copy, "{venv} is a copy of {theirs}, which is still there: " + USE_IT),
+        (lost_its_record, "{venv} is an environment that this script did not make: " + USE_IT),
+        (leads_nowhere, "{venv} is a link to 'nowhere', which is no folder: remove the link"),
+        (is_a_file, "{venv} is not a folder: move it away"),
+        (has_notes_nowhere, "{clone}/.setup is a link to 'nowhere', which is no folder: remove"),
+    ],
+)
+def test_nothing_is_cleared_that_the_set_up_did_not_make(environment, sentence, clone):
+    theirs = clone.parent / "theirs"
+    environment(clone, theirs)
+    before = all_below(clone.parent)
+    expected = sentence.format(clone=clone, venv=clone / ".venv", theirs=theirs)
+    assert set_up(clone).startswith(expected)
+    notes = {"clone/.setup", "clone/.setup/.venv.lock", "clone/.setup/.venv.log"}
+    assert set(all_below(clone.parent)) - notes == set(before) - notes
+
+
+@pytest.mark.thorough
+def test_an_environment_that_moved_with_its_clone_is_made_anew(clone):
+    is_a_copy(clone, clone.parent / "theirs")
+    (clone.parent / "theirs").rename(clone.parent / "elsewhere")
+    (clone / ".venv/bin/of the former place").touch()
+    shutil.copytree(ROOT / "requirements", clone / "requirements")
+    assert set_up(clone).startswith("installing torch")
+    assert (clone / ".venv/made_in").read_text() == f"{clone}/.venv 2\n"
+    assert "of the former place" not in all_below(clone / ".venv/bin")
+
+
+@pytest.mark.parametrize(
+    ("printed", "remedy"),
+    [
+        ("OSError: [Errno 28] No space left on device", "The disk is full: free some space in "),
+        ("/usr/bin/python3: No module named ensurepip", "Install the package python3-venv, or "),
+    ],
+)
+def test_the_output_of_venv_says_what_helps(printed, remedy, clone):
+    shim = clone / "python"
+    failing = f'case "$*" in *venv*--clear*) echo "{printed}" >&2; exit 1 ;; esac'
+    shim.write_text(f'#!/bin/sh\n{failing}\nexec "{sys.executable}" "$@"\n')
+    shim.chmod(0o755)
+    sentence = set_up(clone, "--python", shim)
+    assert sentence.startswith(f"making an environment with {shim} failed. {remedy}")
+    assert printed in sorted((clone / ".setup").glob("*.log"))[0].read_text()
+
+
+def test_a_folder_of_somebody_else_is_explained(clone):
+    with tempfile.TemporaryDirectory() as folder:
+        other = shutil.copytree(clone, Path(folder) / "clone")
+        Path(folder).chmod(0o755)
+        other.chmod(0o555)
+        nobody = {"user": 65534, "group": 65534} if os.geteuid() == 0 else {}
+        assert set_up(other, **nobody).startswith(f"{other} is not writable for you: ask its owner")
