@@ -1,10 +1,14 @@
 """Analyses of trained models, as the papers make them.
 
-``options.py`` has their options, ``figure.py`` draws. Each analysis is a module with:
+``subject.py`` has the model and the text, ``options.py`` the values of options, ``figure.py``
+draws. Each analysis is a module with:
 
-- ``measure(subject, args)`` returns what it finds in one model, ready for JSON
+- ``measure(subject, …)``, which returns a dataclass with what it finds in one model
   (``curves`` reads the folder of a run instead of a model);
-- ``tables(results, args)`` and ``draw(figure, results, args)`` show the results of several runs.
+- ``tables(results, …)`` and ``draw(figure, results, …)``, which show the results of several runs,
+  by their labels.
+
+Options are keyword arguments, with the names of the options of ``dc-nmt analyze``.
 """
 
 from __future__ import annotations

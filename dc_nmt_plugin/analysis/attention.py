@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,13 +12,15 @@ from torch import Tensor
 from ..errors import UserError
 from ..inference.attention import ATTENTIONS, Site, attentions
 from ..inference.forced_batch import ForcedBatch
-from ..inference.subject import STOCK_RECORDS_NOTHING, Subject
+from ..inference.model import STOCK_RECORDS_NOTHING
 from ..modules.core.recording import Records
 from ..modules.diagnostics import pool
+from ..table import number_cell
 from .figure import HEAT, Chart, draw_charts
 from .forced import force
 from .options import ATTENTION_KINDS
-from .report import Results, Table
+from .report import Table, by_layer
+from .subject import Subject
 
 
 def span_sums(weights: Tensor, padding: Tensor, keys: str = "lower") -> tuple[Tensor, int]:
@@ -51,8 +54,51 @@ def span_sums(weights: Tensor, padding: Tensor, keys: str = "lower") -> tuple[Te
     return sums, int((~padding).sum())
 
 
-def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
+@dataclass(frozen=True)
+class LayerSpans:
+    """Means of the heads of one layer, over all real queries.
+
+    Attributes:
+        name: of the attention, such as ``encoder.2.self.local``
+        part: ``global`` or ``local`` of dual contexts, ``f3`` for source layer 3, or nothing
+        label: layer and part
+        rows: number of queries
+        entropy, entropies: of the layer and of each head, nats
+        distance, distances: in tokens; None where queries and keys are of two sentences
+    """
+
+    name: str
+    layer: int
+    part: str
+    label: str
+    rows: int
+    entropy: float
+    entropies: list[float]
+    distance: float | None = None
+    distances: list[float] | None = None
+
+
+@dataclass(frozen=True)
+class AttentionSpans:
+    """Distance and entropy of one kind of attention, by layer.
+
+    Attributes:
+        of: a key of :data:`.options.ATTENTION_KINDS`
+        keys: those of the sums, see :func:`span_sums`
+    """
+
+    of: str
+    keys: str
+    layers: list[LayerSpans]
+
+
+def measure(subject: Subject, *, of: str | None = None) -> AttentionSpans:
     """Returns means by head and layer; distances only where both sides have the same positions.
+
+    Args:
+        subject: model and text
+        of: a key of :data:`.options.ATTENTION_KINDS`; None: the encoder's self-attention, or the
+            one attention of a recurrent model
 
     Raises:
         UserError: fairseq's own model, or a recurrent one without self-attention
@@ -60,7 +106,8 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     if not subject.records:
         raise UserError(f"{subject.label}: {STOCK_RECORDS_NOTHING}")
     recurrent = not hasattr(subject.model.encoder, "stack")
-    of = args.of or ("source" if recurrent else "encoder")
+    if of is None:
+        of = "source" if recurrent else "encoder"
     if recurrent and of != "source":
         raise UserError(f"{subject.label}: has no {ATTENTION_KINDS[of]} (--of {of}).")
     side, reads = ("decoder", "source") if of == "source" else (of, "self")
@@ -74,72 +121,69 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
                 pool(totals, site, sums.cpu(), rows)
 
     force(subject, ATTENTIONS, add)
-    layers = []
-    for site in sorted(totals, key=lambda site: (site.layer, site.part)):
-        (distance, mass, entropy), rows = totals[site]
-        entropies = (entropy / rows).tolist()
-        row = {
-            "name": site.name,
-            "layer": site.layer,
-            "part": site.part,
-            "label": f"{site.layer} {site.part}".strip(),
-            "rows": rows,
-            "entropy": sum(entropies) / len(entropies),
-            "entropies": entropies,
-        }
-        if of != "source":
-            # a head that looks at nothing before the query spans no distance
-            distances = (distance / mass.clamp(min=1e-30)).tolist()
-            row |= {"distance": sum(distances) / len(distances), "distances": distances}
-        layers.append(row)
-    return {"of": of, "keys": keys, "layers": layers}
+    sites = sorted(totals, key=lambda site: (site.layer, site.part))
+    layers = [_layer_spans(site, *totals[site], with_distance=of != "source") for site in sites]
+    return AttentionSpans(of, keys, layers)
 
 
-def tables(results: Results, args: argparse.Namespace) -> list[Table]:
+def _layer_spans(site: Site, sums: Tensor, rows: int, with_distance: bool) -> LayerSpans:
+    distance, mass, entropy = sums
+    entropies = (entropy / rows).tolist()
+    # a head that looks at nothing before the query spans no distance
+    distances = (distance / mass.clamp(min=1e-30)).tolist() if with_distance else None
+    return LayerSpans(
+        name=site.name,
+        layer=site.layer,
+        part=site.part,
+        label=f"{site.layer} {site.part}".strip(),
+        rows=rows,
+        entropy=sum(entropies) / len(entropies),
+        entropies=entropies,
+        distance=sum(distances) / len(distances) if distances else None,
+        distances=distances,
+    )
+
+
+def tables(results: Mapping[str, AttentionSpans]) -> list[Table]:
     """Returns a table with the means of the layers, and the numbers of their heads."""
-    kinds = sorted({ATTENTION_KINDS[result["of"]] for result in results.values()})
-    table = Table(
-        f"{' and '.join(kinds)}, means over heads",
-        ["run", "layer", "mean distance, tokens", "mean entropy, nats", "distance by head",
-         "entropy by head"],
-    )  # fmt: skip
+    kinds = sorted({ATTENTION_KINDS[result.of] for result in results.values()})
+    header = ["run", "layer", "mean distance, tokens", "mean entropy, nats"]
+    header += ["distance by head", "entropy by head"]
+    table = Table(f"{' and '.join(kinds)}, means over heads", header)
     for label, result in results.items():
-        for row in result["layers"]:
-            distance = f"{row['distance']:.3f}" if "distance" in row else ""
-            distances = " ".join(f"{value:.2f}" for value in row.get("distances", []))
-            entropies = " ".join(f"{value:.2f}" for value in row["entropies"])
-            entropy = f"{row['entropy']:.3f}"
-            table.rows.append([label, row["name"], distance, entropy, distances, entropies])
+        for row in result.layers:
+            distance = number_cell(row.distance, ".3f")
+            distances = " ".join(f"{value:.2f}" for value in row.distances or ())
+            entropies = " ".join(f"{value:.2f}" for value in row.entropies)
+            entropy = f"{row.entropy:.3f}"
+            table.rows.append([label, row.name, distance, entropy, distances, entropies])
     return [table]
 
 
-def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
+def draw(figure: Any, results: Mapping[str, AttentionSpans]) -> None:
     """Draws heads by layers for one run (Fig. 3.8), means by layer for several (3.11, 3.12)."""
     names = [("distance", "distances", "mean distance, tokens")]
     names += [("entropy", "entropies", "mean entropy, nats")]
-    if any(result["of"] == "source" for result in results.values()):
+    if any(result.of == "source" for result in results.values()):
         names = names[1:]
     if len(results) > 1:
-        charts = []
-        for key, _, axis in names:
-            charts.append(Chart("layer", axis, _by_layer(results, key)))
+        charts = [Chart("layer", axis, _by_layer(results, key)) for key, _, axis in names]
         draw_charts(figure, charts)
         return
     (result,) = results.values()
     panels = figure.subplots(1, len(names), squeeze=False)[0]
     for (_, key, axis), axes in zip(names, panels, strict=True):
-        values = [row[key] for row in result["layers"]]
+        values = [getattr(row, key) for row in result.layers]
         _heat_map(figure, axes, values, axis)
-        axes.set_yticks(range(len(values)), [row["label"] for row in result["layers"]])
+        axes.set_yticks(range(len(values)), [row.label for row in result.layers])
 
 
-def _by_layer(results: Results, key: str) -> dict[str, dict[int, float]]:
+def _by_layer(results: Mapping[str, AttentionSpans], key: str) -> dict[str, dict[int, float]]:
     """Returns the means of a number by layer, of each part of each run."""
     lines = {}
     for label, result in results.items():
-        for part in dict.fromkeys(row["part"] for row in result["layers"]):
-            rows = [row for row in result["layers"] if row["part"] == part]
-            lines[f"{label} {part}".strip()] = {row["layer"]: row[key] for row in rows}
+        for part in dict.fromkeys(row.part for row in result.layers):
+            lines[f"{label} {part}".strip()] = by_layer(result.layers, key, part=part)
     return lines
 
 
@@ -154,5 +198,5 @@ def _heat_map(figure: Any, axes: Any, values: list[list[float]], colour: str) ->
     for row, line in enumerate(values):
         for column, value in enumerate(line):
             shade = "white" if value > middle else "black"
-            axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=shade,
-                      fontsize=8)  # fmt: skip
+            text = f"{value:.2f}"
+            axes.text(column, row, text, ha="center", va="center", color=shade, fontsize=8)

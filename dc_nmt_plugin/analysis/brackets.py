@@ -41,7 +41,7 @@ def focus(attention: Tensor) -> list[int | None]:
         for each of the N words, the word (from 0) with the greatest weight at its prediction; None
         for the begin token
     """
-    return [None if place == 0 else place - 1 for place in attention.argmax(dim=1).tolist()]
+    return [None if column == 0 else column - 1 for column in attention.argmax(dim=1).tolist()]
 
 
 def split(focused: Sequence[int | None]) -> list[Span]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +14,50 @@ from ..runs.record import CURVE
 from ..text.lines import stream_lines
 from .figure import Chart, draw_charts
 from .options import CURVES
-from .report import Results, Table
+from .report import Table
 
 UNITS = {"loss": "bits a token", "nll_loss": "bits a token", "joint_loss": "bits a token"}
 # beginnings of the names of diagnostics
 DIAGNOSTICS = (
-    *("dv", "lambda_q", "lambda_k", "source_layer", "head_weight", "head_entropy", "added_norm"),
-    *("previous_entropy", "previous_last"),
+    "dv",
+    "lambda_q",
+    "lambda_k",
+    "source_layer",
+    "head_weight",
+    "head_entropy",
+    "added_norm",
+    "previous_entropy",
+    "previous_last",
 )
 _BOOKKEEPING = frozenset(
-    ("epoch", "num_updates", "wps", "wpb", "bsz", "ups", "lr", "gnorm", "clip", "train_wall",
-     "gb_free", "wall", "update", "loss_scale", "uncertain", "oom")
-)  # fmt: skip
+    (
+        "epoch",
+        "num_updates",
+        "wps",
+        "wpb",
+        "bsz",
+        "ups",
+        "lr",
+        "gnorm",
+        "clip",
+        "train_wall",
+        "gb_free",
+        "wall",
+        "update",
+        "loss_scale",
+        "uncertain",
+        "oom",
+    )
+)
 MOST = 12  # panels
 
 
-def measure(folder: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Curves:
+    curves: dict[str, list[tuple[int, float]]]  # such as train:loss → (updates, value)
+
+
+def measure(folder: Path) -> Curves:
     """Returns the curves of one run.
 
     `loss` is that of the main decoder for every run. fairseq logs the joint loss of a run with
@@ -41,8 +69,8 @@ def measure(folder: Path) -> dict[str, Any]:
     Raises:
         UserError: no log, or nothing in it
     """
-    places = [folder] if folder.is_file() else [folder / CURVE, folder / "train.log"]
-    log = next((path for path in places if path.is_file()), None)
+    logs = [folder] if folder.is_file() else [folder / CURVE, folder / "train.log"]
+    log = next((path for path in logs if path.is_file()), None)
     if log is None:
         raise UserError(
             f"{folder}: has no {CURVE}, which fairseq-train with this plugin writes beside run.json"
@@ -50,7 +78,7 @@ def measure(folder: Path) -> dict[str, Any]:
     curves = read_curves(log)
     if not curves:
         raise UserError(f"{log}: has no numbers; it is no {CURVE}, nor a log of --log-format json.")
-    return {"curves": {_comparable(name, curves): curve for name, curve in curves.items()}}
+    return Curves({_comparable(name, curves): curve for name, curve in curves.items()})
 
 
 def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
@@ -73,14 +101,18 @@ def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
             continue
         updates = int(values["num_updates"])
         for name, value in values.items():
-            if name in _BOOKKEEPING:
-                continue
-            try:
+            number = None if name in _BOOKKEEPING else _as_number(value)
+            if number is not None:
                 # the later value holds for updates that a continued run repeats
-                points.setdefault(f"{split}:{name}", {})[updates] = float(value)
-            except (TypeError, ValueError):
-                continue
+                points.setdefault(f"{split}:{name}", {})[updates] = number
     return {name: sorted(curve.items()) for name, curve in points.items()}
+
+
+def _as_number(value: object) -> float | None:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
 
 
 def _comparable(name: str, curves: Mapping[str, object]) -> str:
@@ -92,38 +124,43 @@ def _comparable(name: str, curves: Mapping[str, object]) -> str:
     return f"{split}:{names.get(number, number)}"
 
 
-def _chosen(results: Results, wanted: list[str] | None) -> list[str]:
+def _chosen(results: Mapping[str, Curves], numbers: Sequence[str] | None) -> list[str]:
     """Returns the names of the curves to show.
 
     Raises:
         UserError: a name that no run has
     """
-    logged = list(dict.fromkeys(name for result in results.values() for name in result["curves"]))
-    if wanted == ["all"]:
+    logged = list(dict.fromkeys(name for result in results.values() for name in result.curves))
+    if numbers == ["all"]:
         return logged
-    if wanted:
-        for name in wanted:
-            if name not in logged:
-                raise UsageError(f"--numbers: no run has {name!r}; there are {', '.join(logged)}.")
-        return wanted
+    if not numbers:
+        return _usual(logged)
+    for name in numbers:
+        if name not in logged:
+            raise UsageError(f"--numbers: no run has {name!r}; there are {', '.join(logged)}.")
+    return list(numbers)
+
+
+def _usual(logged: Sequence[str]) -> list[str]:
+    """Returns those of :data:`.options.CURVES` that were logged, and means of diagnostics."""
     chosen = [name for name in CURVES if name in logged]
     for name in logged:
-        diagnostic = re.match(f"valid:({'|'.join(DIAGNOSTICS)})(_|$)", name)
+        is_diagnostic = re.match(f"valid:({'|'.join(DIAGNOSTICS)})(_|$)", name)
         # not a layer where the mean over layers is there, nor each head beside their entropy
         mean = re.sub("_[0-9]+$", "", name)
-        of_layer = mean != name and mean in logged
-        if diagnostic and not of_layer and not name.startswith("valid:head_weight_"):
+        has_mean = mean != name and mean in logged
+        if is_diagnostic and not has_mean and not name.startswith("valid:head_weight_"):
             chosen.append(name)
     return chosen
 
 
-def tables(results: Results, args: argparse.Namespace) -> list[Table]:
+def tables(results: Mapping[str, Curves], *, numbers: Sequence[str] | None = None) -> list[Table]:
     """Returns the first, last, least and greatest value of every curve."""
     header = ["run", "number", "updates", "first", "last", "least", "most"]
     table = Table("curves at their ends", header)
     for label, result in results.items():
-        for name in _chosen(results, args.numbers):
-            points = result["curves"].get(name)
+        for name in _chosen(results, numbers):
+            points = result.curves.get(name)
             if points:
                 values = [value for _, value in points]
                 cells = [values[0], values[-1], min(values), max(values)]
@@ -132,16 +169,16 @@ def tables(results: Results, args: argparse.Namespace) -> list[Table]:
     return [table]
 
 
-def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
+def draw(
+    figure: Any, results: Mapping[str, Curves], *, numbers: Sequence[str] | None = None
+) -> None:
     """Draws a panel for each number, a line for each run."""
-    names = _chosen(results, args.numbers)
-    if args.numbers and len(names) > MOST:
+    names = _chosen(results, numbers)
+    if numbers and len(names) > MOST:
         raise UsageError(f"--numbers: a figure has room for {MOST} of them, not for {len(names)}")
     charts = []
     for name in names[:MOST]:
-        lines = {}
-        for label, result in results.items():
-            lines[label] = dict(result["curves"].get(name, []))
+        lines = {label: dict(result.curves.get(name, [])) for label, result in results.items()}
         charts.append(Chart("updates", _axis(name), lines, finish=_finish))
     draw_charts(figure, charts)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,13 +12,13 @@ from torch import Tensor
 
 from ..errors import UserError
 from ..inference.attention import attentions
-from ..inference.forced_batch import ForcedBatch, described
-from ..inference.subject import Subject
+from ..inference.forced_batch import ForcedBatch
 from ..modules.core.recording import Records
 from ..modules.diagnostics import kl
 from .figure import Chart, draw_charts
 from .forced import reduced_batch, samples
-from .report import Results, Table, by_layer, layer_table
+from .report import Table, by_layer, layer_table
+from .subject import Subject
 
 
 def output_dependency(main: Tensor, independent: Tensor) -> Tensor:
@@ -50,40 +50,84 @@ def head_dependency(main: Tensor, independent: Tensor, padding: Tensor) -> Tenso
     return rows.sum(dim=-1) / (~padding).sum(dim=-1)[:, None]
 
 
+@dataclass(frozen=True)
+class LayerDependency:
+    layer: int
+    heads: list[float]  # D_h^l, eq. (4.6)
+    mean: float  # eq. (4.7)
+
+
+@dataclass(frozen=True)
+class SentenceDependency:
+    """Dependency of each piece of one translation.
+
+    Attributes:
+        index: of the sentence, from 1
+        source: its pieces
+        pieces: of the translation, with ``<EOS>``
+        dependency: D_{y_t} of each piece, eq. (4.4), nats
+    """
+
+    index: int
+    source: str
+    pieces: list[str]
+    dependency: list[float]
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """Dependency of one model on its fusion with auxiliary decoders.
+
+    Attributes:
+        sentences: number of translations
+        output: D_Y, eq. (4.5), nats
+        sentence: that of ``index``
+    """
+
+    sentences: int
+    output: float
+    layers: list[LayerDependency]
+    sentence: SentenceDependency
+
+
 @torch.no_grad()
-def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
+def measure(subject: Subject, *, index: int = 1) -> Dependency:
     """Returns the divergence of the main decoder from itself without fusion.
 
     Translates greedily, then forces the translation with and without fusion. The means over heads
     and sentences are eqs (4.5) and (4.7).
+
+    Args:
+        subject: model and text
+        index: number of the sentence to return word by word, from 1; the first of the sentences
+            that are used where this one is not
 
     Raises:
         UserError: a model without fusion
     """
     if not getattr(subject.model.decoder, "can_fuse", False):
         raise UserError(f"{subject.label}: has no fusion with auxiliary decoders (--aux-fusion).")
-    subject.check_index(args.index)
-    shown = args.index - 1 if args.index - 1 in subject.numbers else subject.numbers[0]
+    subject.check_index(index)
+    shown = index - 1 if index - 1 in subject.numbers else subject.numbers[0]
     output_total = 0.0
     totals: dict[int, Tensor] = {}  # layer → sum over sentences of D_h, (H,)
-    words: dict[str, Any] = {}
+    sentence = SentenceDependency(shown + 1, "", [], [])
     for sample in samples(subject, "greedy"):
-        batch = described(subject, sample)
+        batch = ForcedBatch.of(subject, sample)
         by_token, heads = _of_batch(subject, sample, batch.padding("decoder"))
         by_sentence = by_token.double().sum(dim=1) / batch.target_lengths  # eq. (4.5)
         output_total += float(by_sentence.sum())
-        for layer, own in heads.items():
-            totals[layer] = totals.get(layer, 0) + own.double().sum(dim=0)
+        for layer, by_sentence_and_head in heads.items():
+            totals[layer] = totals.get(layer, 0) + by_sentence_and_head.double().sum(dim=0)
         if shown in batch.numbers:
             row = batch.numbers.index(shown)
-            words = _words(subject, shown, by_token[row], batch.target[row])
+            sentence = _sentence_dependency(subject, shown, by_token[row], batch.target[row])
     sentences = len(subject.numbers)
     layers = []
     for layer, total in sorted(totals.items()):
         by_head = total / sentences
-        layers.append({"layer": layer, "heads": by_head.tolist(), "mean": float(by_head.mean())})
-    output = output_total / sentences
-    return {"sentences": sentences, "output": output, "layers": layers, "sentence": words}
+        layers.append(LayerDependency(layer, by_head.tolist(), float(by_head.mean())))
+    return Dependency(sentences, output_total / sentences, layers, sentence)
 
 
 def _of_batch(
@@ -105,11 +149,11 @@ def _of_batch(
 
     states = _states(subject, sample, keep)
     with without_fusion(subject.model):
-        own_states = _states(subject, sample, compare)
+        independent_states = _states(subject, sample, compare)
     project = subject.model.decoder.output_layer
     rows = []
     # one sentence at a time, because logits are large
-    for main, independent in zip(states, own_states, strict=True):
+    for main, independent in zip(states, independent_states, strict=True):
         rows.append(output_dependency(project(main), project(independent)))
     return torch.stack(rows).masked_fill(padding, 0.0), heads
 
@@ -144,49 +188,55 @@ def without_fusion(model: Any) -> Iterator[None]:
         model.decoder.fuse = True
 
 
-def _words(subject: Subject, number: int, row: Tensor, target: Tensor) -> dict[str, Any]:
-    """Returns the dependency of each piece of one translation."""
+def _sentence_dependency(
+    subject: Subject, number: int, dependency: Tensor, target: Tensor
+) -> SentenceDependency:
+    """Returns the dependency of each piece of one translation, without padding."""
     dictionary = subject.task.target_dictionary
     real = target.ne(dictionary.pad())
     pieces = []
     for token in target[real].tolist():
         pieces.append("<EOS>" if token == dictionary.eos() else dictionary[token])
-    return {
-        "index": number + 1,
-        "source": " ".join(subject.pieces(subject.dataset.src[number], "encoder")),
-        "pieces": pieces,
-        "dependency": row[real].tolist(),
-    }
+    source = " ".join(subject.pieces(subject.dataset.src[number], "encoder"))
+    return SentenceDependency(number + 1, source, pieces, dependency[real].tolist())
 
 
-def tables(results: Results, args: argparse.Namespace) -> list[Table]:
+def tables(results: Mapping[str, Dependency]) -> list[Table]:
     """Returns tables by model and layer, and by word of one sentence."""
     rows = []
     words = Table("dependency of each piece of one translation, nats", ["run", "sentence", ""])
     for label, result in results.items():
-        rows.append(([label, f"{result['output']:.4f}"], by_layer(result, "mean")))
-        shown = result["sentence"]
-        pairs = zip(shown["pieces"], shown["dependency"], strict=True)
+        rows.append(([label, f"{result.output:.4f}"], by_layer(result.layers, "mean")))
+        shown = result.sentence
+        pairs = zip(shown.pieces, shown.dependency, strict=True)
         text = "  ".join(f"{piece} {value:.3f}" for piece, value in pairs)
-        words.rows.append([label, str(shown["index"]), text])
+        words.rows.append([label, str(shown.index), text])
     title = "mean dependency on fusion, nats (greedy translations)"
     return [layer_table(title, ["run", "output D_Y"], rows, ".4f"), words]
 
 
-def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
+def draw(figure: Any, results: Mapping[str, Dependency]) -> None:
     """Draws Figs 4.7a, 4.7b and 4.8."""
-    lines = {label: by_layer(result, "mean") for label, result in results.items()}
-    outputs = [result["output"] for result in results.values()]
+    lines = {label: by_layer(result.layers, "mean") for label, result in results.items()}
+    outputs = [result.output for result in results.values()]
     charts = [
         Chart("model", "mean dependency $D_Y$, nats", bars={"": outputs}, groups=[*results]),
         Chart("decoder layer", "mean dependency $D^l$, nats", lines),
     ]
     for label, result in results.items():
-        shown = result["sentence"]
         charts.append(
-            Chart("piece of the translation", "$D_{y_t}$, nats", bars={"": shown["dependency"]},
-                  groups=shown["pieces"], title=f"{label}: {shown['source']}",
-                  finish=lambda axes: axes.tick_params(axis="x", labelrotation=45))
-        )  # fmt: skip
+            Chart(
+                "piece of the translation",
+                "$D_{y_t}$, nats",
+                bars={"": result.sentence.dependency},
+                groups=result.sentence.pieces,
+                title=f"{label}: {result.sentence.source}",
+                finish=_turn_labels,
+            )
+        )
     columns = 2 if len(charts) == 2 else 1  # the pieces of a sentence need the width
     draw_charts(figure, charts, columns=columns, size=(9 / columns, 2.6))
+
+
+def _turn_labels(axes: Any) -> None:
+    axes.tick_params(axis="x", labelrotation=45)

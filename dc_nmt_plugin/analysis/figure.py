@@ -31,7 +31,7 @@ class Chart:
 
     x: str  # names of the axes, with units
     y: str
-    # label → place, such as a layer → height; NaN leaves a gap
+    # label → x, such as a layer → height; NaN leaves a gap
     lines: Mapping[str, Mapping[Any, float]] = field(default_factory=dict)
     bars: Mapping[str, Sequence[float]] = field(default_factory=dict)  # label → heights of groups
     groups: Sequence[str] = ()  # of bars
@@ -41,9 +41,11 @@ class Chart:
 
 def add_plot(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
-        "--plot", type=figure_path, metavar="FILE",
+        "--plot",
+        type=figure_path,
+        metavar="FILE",
         help=f"draw a figure: {', '.join(FORMATS)}; a name without ending becomes .png and .svg",
-    )  # fmt: skip
+    )
 
 
 def figure_path(text: str) -> Path:
@@ -76,8 +78,8 @@ def draw_charts(
     figure.set_size_inches(width * columns, height * rows)
     labels = dict.fromkeys(label for chart in charts for label in (*chart.lines, *chart.bars))
     numbers = {label: number for number, label in enumerate(labels)}  # decide the look of a series
-    for place, chart in enumerate(charts, start=1):
-        axes = figure.add_subplot(rows, columns, place)
+    for panel, chart in enumerate(charts, start=1):
+        axes = figure.add_subplot(rows, columns, panel)
         for label, points in chart.lines.items():
             _draw_line(axes, label, points, numbers[label])
         if chart.lines:
@@ -111,8 +113,8 @@ def _draw_line(axes: Any, label: str, points: Mapping[Any, float], number: int) 
 def _draw_bars(axes: Any, chart: Chart, numbers: Mapping[str, int]) -> None:
     groups = range(len(chart.groups))
     width = min(0.3, 0.8 / len(chart.bars))  # of the distance between two groups
-    for place, (label, heights) in enumerate(chart.bars.items()):
-        shift = width * (place + 0.5 - len(chart.bars) / 2)
+    for bar, (label, heights) in enumerate(chart.bars.items()):
+        shift = width * (bar + 0.5 - len(chart.bars) / 2)
         axes.bar(
             [group + shift for group in groups],
             heights,
@@ -132,8 +134,8 @@ def _draw_bars(axes: Any, chart: Chart, numbers: Mapping[str, int]) -> None:
 def _add_legend(figure: Any) -> None:
     """Adds one legend, with every label once, below the panels, where it hides nothing."""
     shown: dict[str, Any] = {}
-    for each in figure.axes:
-        for handle, label in zip(*each.get_legend_handles_labels(), strict=True):
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             shown.setdefault(label, handle)
     if not shown:
         return
@@ -142,16 +144,20 @@ def _add_legend(figure: Any) -> None:
     columns = min(max(1, int(width * 12 / (longest + 6))), len(shown), 4)  # 12 letters an inch
     figure.set_size_inches(width, height + 0.2 * -(-len(shown) // columns))
     figure.legend(
-        shown.values(), shown.keys(), loc="outside lower center", fontsize=8, frameon=False,
+        shown.values(),
+        shown.keys(),
+        loc="outside lower center",
+        fontsize=8,
+        frameon=False,
         ncols=columns,
-    )  # fmt: skip
+    )
 
 
 def write_plot(figure: Any, path: Path) -> None:
     """Writes the figure of ``--plot``, after what was printed, because writing may fail."""
     sys.stdout.flush()
-    for each in save(figure, path):
-        print(f"written: {each}", file=sys.stderr)
+    for file in save(figure, path):
+        print(f"written: {file}", file=sys.stderr)
 
 
 def save(figure: Any, path: Path) -> list[Path]:

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from ..inference.forced_batch import ForcedBatch, described, forward, with_target
-from ..inference.subject import Subject
+from ..inference.forced_batch import ForcedBatch, main_states, with_target
 from ..modules.core.recording import Recorded, Records, recording
 from ..modules.diagnostics import Diagnostic, Totals, pool
+from .subject import Subject
 
 Add = Callable[[Records, ForcedBatch], None]
 """Gets what one module of the main stacks recorded, under an empty name, and the batch."""
@@ -59,13 +59,13 @@ def reduced_batch(
     Returns:
         states of the main decoder, (B, T, C)
     """
-    batch = described(subject, sample)
+    batch = ForcedBatch.of(subject, sample)
 
     def reduce(recorded: Recorded) -> None:
         add({"": recorded}, batch)
 
     with recording(subject.model, names, reduce):
-        return forward(subject, sample)
+        return main_states(subject, sample)
 
 
 def samples(subject: Subject, text: str) -> Iterator[dict[str, Any]]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..errors import UsageError, UserError
-from ..evaluation.significance import Comparison, paired_bootstrap
+from ..errors import UserError
+from ..evaluation.chance import Difference
+from ..evaluation.metrics import Metric
+from ..evaluation.significance import paired_bootstrap
 from ..evaluation.table_text import difference_cells
-from ..inference.subject import Subject
 from ..inference.words import piece_kind, words_of
 from ..table import number_cell
 from .figure import Chart, draw_charts
-from .report import Results, Table
+from .options import EDGES
+from .report import HIDDEN, Table
+from .subject import Subject
 from .text_score import TextScore
 
 LEAST_SENTENCES = 50  # of a group; fewer show chance alone
@@ -24,48 +26,81 @@ NO_SCORE = f"-: fewer than {LEAST_SENTENCES} sentences, or than {LEAST_NGRAMS} m
 PANEL = (8.0, 2.8)  # inches
 
 
-def parse_edges(text: str) -> list[int]:
-    """Parses rising whole numbers separated by commas.
+@dataclass(frozen=True)
+class LengthGroup:
+    """Sentences of some source lengths in one run, or its whole text.
 
-    Raises:
-        UserError: another form, or numbers that do not rise
+    Attributes:
+        from_, to: lengths; `to` is None for all that are longer
+        bleu: None where chance decides it
+        difference: BLEU minus that of the first run; None for this run, and without a score
+        against: its test; None where there is too little text
+        hypotheses, references: lines as they are scored
     """
-    try:
-        edges = [int(part) for part in text.split(",")]
-    except ValueError:
-        edges = []
-    if not edges or edges[0] < 1 or edges != sorted(set(edges)):
-        raise UsageError(f"--edges: '{text}' is not a rising list of lengths such as 10,20,30")
-    return edges
+
+    from_: int
+    to: int | None
+    sentences: int
+    bleu: float | None
+    hypotheses: list[str] = field(metadata=HIDDEN)
+    references: list[str] = field(metadata=HIDDEN)
+    difference: float | None = None
+    against: Difference | None = None
+
+    @property
+    def name(self) -> str:
+        if self.to is None:
+            return f"{self.from_}+"
+        return str(self.from_) if self.from_ == self.to else f"{self.from_}-{self.to}"
 
 
-def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
-    """Translates, and returns BLEU of every group."""
-    edges = parse_edges(args.edges)
+@dataclass(frozen=True)
+class LengthScores:
+    """BLEU of one run by source length.
+
+    Attributes:
+        unit: of the lengths, words or pieces
+        text: description of the scored text
+        bleu, whole: of all sentences
+        lang, metric: of the scores
+    """
+
+    unit: str
+    text: str
+    bleu: float
+    signature: str
+    groups: list[LengthGroup]
+    whole: LengthGroup
+    lang: str = field(metadata=HIDDEN)
+    metric: Metric = field(metadata=HIDDEN)
+
+
+def measure(subject: Subject, *, unit: str = "words", edges: Sequence[int] = EDGES) -> LengthScores:
+    """Translates, and returns BLEU of every group.
+
+    Args:
+        subject: model and text
+        unit: of the lengths, words or pieces
+        edges: first lengths of the groups, rising; a group of shorter sentences comes before them
+    """
     kind = piece_kind(subject.task.source_dictionary)
     lengths = []
     for pieces in subject.sentence_pieces("encoder").values():
-        lengths.append(len(pieces if args.unit == "pieces" else words_of(pieces, kind)))
-    score = TextScore(subject, args)
-    hypotheses = subject.translate()
-    bleu, signature = score(hypotheses)
-    lines, references = score.lines(hypotheses), score.references(hypotheses)
-    groups, texts = [], []
+        lengths.append(len(pieces if unit == "pieces" else words_of(pieces, kind)))
+    score = TextScore(subject)
+    translations = subject.translate()
+    bleu, signature = score(translations)
+    lines, references = score.lines(translations), score.references(translations)
+    sacrebleu = score.metric.make(score.lang)
+    groups = []
     for low, end in zip((0, *edges), (*edges, math.inf), strict=True):
         chosen = [i for i, length in enumerate(lengths) if low <= length < end]
         if chosen:
+            last = None if end == math.inf else int(end) - 1
             text = [lines[i] for i in chosen], [references[i] for i in chosen]
-            groups.append({
-                "from": low,
-                "to": None if end == math.inf else int(end) - 1,
-                "sentences": len(chosen),
-                "bleu": group_bleu(score.metric.make(score.lang), *text),
-            })  # fmt: skip
-            texts.append(text)
-    # "_texts" and "_scored" are for the tables: --json leaves out names that begin with "_"
-    return {"unit": args.unit, "text": score.text, "bleu": bleu, "signature": signature,
-            "groups": groups, "_texts": [*texts, (lines, references)],
-            "_scored": (score.lang, score.metric)}  # fmt: skip
+            groups.append(LengthGroup(low, last, len(chosen), group_bleu(sacrebleu, *text), *text))
+    whole = LengthGroup(0, None, len(lines), bleu, lines, references)
+    return LengthScores(unit, score.text, bleu, signature, groups, whole, score.lang, score.metric)
 
 
 def group_bleu(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> float | None:
@@ -79,108 +114,106 @@ def group_bleu(metric: Any, hypotheses: Sequence[str], references: Sequence[str]
     return float(result.score) if result.counts[3] >= LEAST_NGRAMS else None
 
 
-def tables(results: Results, args: argparse.Namespace) -> list[Table]:
+def with_gains(results: Mapping[str, LengthScores]) -> dict[str, LengthScores]:
+    """Returns the results of several runs with their differences from the first run.
+
+    Raises:
+        UserError: the groups differ: other text, or other pieces
+    """
+    first, baseline = next(iter(results.items()))
+    compared = {first: baseline}
+    for label, result in results.items():
+        if label == first:
+            continue
+        if _ranges(result) != _ranges(baseline):
+            raise UserError(
+                f"{first} and {label} have other sentences in their length groups: compare runs "
+                "on the same text, with --unit words where their pieces differ."
+            )
+        pairs = zip(result.groups, baseline.groups, strict=True)
+        groups = [_with_gain(group, reference, result) for group, reference in pairs]
+        whole = _with_gain(result.whole, baseline.whole, result)
+        compared[label] = replace(result, groups=groups, whole=whole)
+    return compared
+
+
+def _ranges(result: LengthScores) -> list[tuple[int, int | None, int]]:
+    return [(group.from_, group.to, group.sentences) for group in result.groups]
+
+
+def _with_gain(group: LengthGroup, baseline: LengthGroup, result: LengthScores) -> LengthGroup:
+    if group.bleu is None or baseline.bleu is None:
+        return group
+    systems = {"": baseline.hypotheses, "system": group.hypotheses}
+    _, gain = paired_bootstrap(systems, baseline.references, result.lang, result.metric)
+    return replace(group, difference=gain.difference, against=gain.against)
+
+
+def tables(results: Mapping[str, LengthScores]) -> list[Table]:
     """Returns a row for each group; from the second run on, BLEU with its gain and interval."""
-    baseline = next(iter(results.values()))
-    groups = _groups_of(results)
-    first, *others = groups
-    header = [f"source {baseline['unit']}", "sentences", first]
+    first, *others = results
+    baseline = results[first]
+    header = [f"source {baseline.unit}", "sentences", first]
     for label in others:
         header += [label, "gain", "95% interval"]
-    rows = []
-    for place, group in enumerate(groups[first]):
-        row = [group.name, f"{group.sentences:,}", number_cell(group.bleu, ".2f") or "-"]
-        for label in others:
-            bleu, gain = groups[label][place].bleu, groups[label][place].gain
-            row.append(number_cell(bleu, ".2f") or "-")
-            if gain is None:
-                row += ["-", "-"]
-            else:
-                row += difference_cells(gain.difference, gain.against, None, several=False)[:2]
-        rows.append(row)
-    title = f"BLEU by source length in {baseline['unit']}; {baseline['text']}"
-    missing = any(group.bleu is None for own in groups.values() for group in own)
-    notes = [NO_SCORE] if missing else []
+    title = f"BLEU by source length in {baseline.unit}; {baseline.text}"
+    table = Table(title, header)
+    for row, group in enumerate(baseline.groups):
+        cells = _group_cells([result.groups[row] for result in results.values()])
+        table.rows.append([group.name, *cells])
+    table.rows.append(["all", *_group_cells([result.whole for result in results.values()])])
+    groups = [group for result in results.values() for group in (*result.groups, result.whole)]
+    if any(group.bleu is None for group in groups):
+        table.notes.append(NO_SCORE)
     if others:
-        notes.append(f"gain: over {first}; its interval includes variation between sentences only")
-    return [Table(title, header, rows, notes)]
+        about = f"gain: over {first}; its interval includes variation between sentences only"
+        table.notes.append(about)
+    return [table]
 
 
-def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
+def _group_cells(groups: Sequence[LengthGroup]) -> list[str]:
+    """Returns the cells of one group of sentences in every run."""
+    baseline, *others = groups
+    cells = [f"{baseline.sentences:,}", number_cell(baseline.bleu, ".2f") or "-"]
+    for group in others:
+        cells.append(number_cell(group.bleu, ".2f") or "-")
+        if group.difference is None:
+            cells += ["-", "-"]
+        else:
+            cells += difference_cells(group.difference, group.against, None, several=False)[:2]
+    return cells
+
+
+def draw(figure: Any, results: Mapping[str, LengthScores]) -> None:
     """Draws BLEU above, and the gains over the first run with their intervals below (Fig. 5)."""
-    groups = {label: own[:-1] for label, own in _groups_of(results).items()}  # no whole text
-    first, *others = groups
-    unit = next(iter(results.values()))["unit"]
-    x = f"{unit} of the source sentence (number of sentences)"
+    first, *others = results
+    baseline = results[first]
+    labels = [f"{group.name}\n({group.sentences:,})" for group in baseline.groups]
+    x = f"{baseline.unit} of the source sentence (number of sentences)"
 
     def name_groups(axes: Any) -> None:
-        labels = [f"{group.name}\n({group.sentences:,})" for group in groups[first]]
         axes.set_xticks(range(len(labels)), labels, fontsize=8)
 
     def add_intervals(axes: Any) -> None:
         name_groups(axes)
         for line, label in zip(list(axes.lines), others, strict=True):
-            for place, group in enumerate(groups[label]):
-                if group.gain and group.gain.against:
-                    interval = group.gain.against.interval
-                    axes.vlines(place, *interval, color=line.get_color(), linewidth=1)
+            for column, group in enumerate(results[label].groups):
+                if group.against:
+                    interval = group.against.interval
+                    axes.vlines(column, *interval, color=line.get_color(), linewidth=1)
 
-    scores: dict[str, dict[int, float]] = {}
-    gains: dict[str, dict[int, float]] = {}
-    for label, own in groups.items():
-        for place, group in enumerate(own):
-            bleu, gain = group.bleu, group.gain.difference if group.gain else None
-            scores.setdefault(label, {})[place] = math.nan if bleu is None else bleu
-            if label != first:
-                gains.setdefault(label, {})[place] = math.nan if gain is None else gain
+    scores = {label: _points(result, "bleu") for label, result in results.items()}
+    gains = {label: _points(results[label], "difference") for label in others}
     charts = [Chart(x, "BLEU", scores, finish=name_groups)]
     if others:
         charts.append(Chart(x, "gain in BLEU, 95%", gains, finish=add_intervals))
     draw_charts(figure, charts, columns=1, size=PANEL)
 
 
-@dataclass(frozen=True)
-class _Group:
-    """The sentences of some lengths in one run, or its whole text."""
-
-    name: str  # such as 10-19
-    sentences: int
-    bleu: float | None
-    gain: Comparison | None  # over the first run; None where one of both has no score
-
-
-def _groups_of(results: Results) -> dict[str, list[_Group]]:
-    """Returns label of a run → its groups and, last, the whole text.
-
-    Raises:
-        UserError: the groups differ: other text, or other pieces
-    """
-    first, baseline = next(iter(results.items()))
-    groups: dict[str, list[_Group]] = {}
-    for label, result in results.items():
-        if _ranges(result) != _ranges(baseline):
-            raise UserError(
-                f"{first} and {label} have other sentences in their length groups: compare runs "
-                "on the same text, with --unit words where their pieces differ."
-            )
-        rows = [(_name(g["from"], g["to"]), g["sentences"], g["bleu"]) for g in result["groups"]]
-        rows.append(("all", sum(count for _, count, _ in rows), result["bleu"]))
-        groups[label] = []
-        for place, (name, sentences, bleu) in enumerate(rows):
-            gain = None
-            if label != first and bleu is not None and groups[first][place].bleu is not None:
-                lines, references = baseline["_texts"][place]
-                both = {"": lines, label: result["_texts"][place][0]}
-                _, gain = paired_bootstrap(both, references, *baseline["_scored"])
-            groups[label].append(_Group(name, sentences, bleu, gain))
-    return groups
-
-
-def _ranges(result: dict[str, Any]) -> list[tuple[int, int | None, int]]:
-    return [(group["from"], group["to"], group["sentences"]) for group in result["groups"]]
-
-
-def _name(low: int, high: int | None) -> str:
-    if low == high:
-        return str(low)
-    return f"{low}+" if high is None else f"{low}-{high}"
+def _points(result: LengthScores, number: str) -> dict[int, float]:
+    """Returns column of a group → its number; NaN leaves a gap."""
+    points = {}
+    for column, group in enumerate(result.groups):
+        value = getattr(group, number)
+        points[column] = math.nan if value is None else value
+    return points

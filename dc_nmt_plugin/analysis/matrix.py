@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import Any
 
@@ -10,47 +11,79 @@ from torch import Tensor
 
 from ..errors import UsageError
 from ..inference.attention import Site, attentions_of
-from ..inference.subject import Subject
 from ..inference.words import segment
 from .figure import HEAT
-from .report import Results, Table
+from .report import Table
+from .subject import Subject
 
 MOST = 120  # panels; programs cannot open a larger picture
 
 
-def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
-    """Runs one sentence, and returns the chosen matrices."""
-    attention_at = attentions_of(subject, *_sentence(subject, args))
+@dataclass(frozen=True)
+class HeadWeights:
+    """The weights of one attention, of a head or of their mean.
+
+    Attributes:
+        attention: its name, such as ``decoder.4.source``
+        head: such as ``head 2``; empty where there is one head
+        queries: pieces of the rows
+        keys: pieces of the columns
+    """
+
+    attention: str
+    head: str
+    queries: list[str]
+    keys: list[str]
+    weights: list[list[float]]
+
+
+@dataclass(frozen=True)
+class Matrices:
+    attentions: list[str]  # names of all attentions of the model
+    matrices: list[HeadWeights]  # the chosen ones
+
+
+def measure(
+    subject: Subject,
+    *,
+    sentence: str | None = None,
+    index: int | None = None,
+    of: Sequence[str] | None = None,
+    heads: str = "mean",
+) -> Matrices:
+    """Runs one sentence, and returns the chosen matrices.
+
+    Args:
+        subject: model, and text unless there is a sentence
+        sentence: tokenised like the data
+        index: number of the sentence in the text, from 1
+        of: names or patterns of attentions; None: the last layer of every kind
+        heads: mean, all, or the number of a head from 1
+    """
+    attention_at = attentions_of(subject, *_sentence(subject, sentence, index))
     matrices = []
-    for site in _chosen(list(attention_at), args.of, subject.label):
+    for site in _chosen(list(attention_at), of, subject.label):
         queries, keys, weights = attention_at[site]
-        for head, matrix in _heads(weights, args.heads, subject.label):
-            matrices.append(
-                {
-                    "attention": site.name,
-                    "head": head,
-                    "queries": queries,
-                    "keys": keys,
-                    "weights": matrix.double().tolist(),
-                }
-            )
-    return {"attentions": [site.name for site in attention_at], "matrices": matrices}
+        for head, matrix in _heads(weights, heads, subject.label):
+            rows = matrix.double().tolist()
+            matrices.append(HeadWeights(site.name, head, queries, keys, rows))
+    return Matrices([site.name for site in attention_at], matrices)
 
 
-def _sentence(subject: Subject, args: argparse.Namespace) -> tuple[Any, int]:
-    """Returns the text and the place of the sentence in it."""
-    if args.sentence is None:
-        index = 1 if args.index is None else args.index
-        subject.check_index(index)
-        return subject.dataset, index - 1
-    if args.index is not None:
+def _sentence(subject: Subject, sentence: str | None, index: int | None) -> tuple[Any, int]:
+    """Returns a dataset, and the row of the sentence in it."""
+    if sentence is None:
+        number = 1 if index is None else index
+        subject.check_index(number)
+        return subject.dataset, number - 1
+    if index is not None:
         raise UsageError("--index: is of the text; leave it out with --sentence.")
-    if not args.sentence.strip():
+    if not sentence.strip():
         raise UsageError("--sentence: is empty.")
-    return subject.encoded([segment(args.sentence, subject.run.data, subject.source_lang)]), 0
+    return subject.encoded([segment(sentence, subject.run.data, subject.source_lang)]), 0
 
 
-def _chosen(sites: list[Site], patterns: list[str] | None, label: str) -> list[Site]:
+def _chosen(sites: Sequence[Site], patterns: Sequence[str] | None, label: str) -> list[Site]:
     if patterns is None:  # the last layer of every kind
         last = {}
         for site in sites:
@@ -80,24 +113,24 @@ def _heads(weights: Tensor, heads: str, label: str) -> list[tuple[str, Tensor]]:
     raise UsageError(f"--heads: {heads!r} is not mean, all or a head from 1 to {number} ({label}).")
 
 
-def tables(results: Results, args: argparse.Namespace) -> list[Table]:
+def tables(results: Mapping[str, Matrices]) -> list[Table]:
     """Returns the names of all attentions, and each chosen matrix with queries as rows."""
     names = Table("attentions", ["run", "names"])
     all_tables = [names]
     for label, result in results.items():
-        names.rows.append([label, " ".join(result["attentions"])])
-        for matrix in result["matrices"]:
-            title = f"{label}: {matrix['attention']} {matrix['head']}".rstrip()
-            table = Table(f"{title}, weights", ["query", *matrix["keys"]])
-            for query, weights in zip(matrix["queries"], matrix["weights"], strict=True):
+        names.rows.append([label, " ".join(result.attentions)])
+        for matrix in result.matrices:
+            title = f"{label}: {matrix.attention} {matrix.head}".rstrip()
+            table = Table(f"{title}, weights", ["query", *matrix.keys])
+            for query, weights in zip(matrix.queries, matrix.weights, strict=True):
                 table.rows.append([query, *(f"{weight:.2f}" for weight in weights)])
             all_tables.append(table)
     return all_tables
 
 
-def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
+def draw(figure: Any, results: Mapping[str, Matrices]) -> None:
     """Draws a panel for each matrix; a darker shade is a greater weight."""
-    panels = [(label, matrix) for label, result in results.items() for matrix in result["matrices"]]
+    panels = [(label, matrix) for label, result in results.items() for matrix in result.matrices]
     if len(panels) > MOST:
         raise UsageError(f"--plot: {len(panels)} matrices; choose at most {MOST} with --of.")
     columns = min(len(panels), 2 if len(panels) < 5 else 3)  # four are two by two
@@ -106,12 +139,12 @@ def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
-    most = max(max(map(max, matrix["weights"])) for _, matrix in panels)
+    greatest = max(max(map(max, matrix.weights)) for _, matrix in panels)
     for (label, matrix), axes in zip(panels, grid.flat, strict=False):
-        shades = axes.imshow(matrix["weights"], cmap=HEAT, aspect="auto", vmin=0, vmax=most)
-        axes.set_xticks(range(len(matrix["keys"])), matrix["keys"], rotation=90, fontsize=7)
-        axes.set_yticks(range(len(matrix["queries"])), matrix["queries"], fontsize=7)
-        title = f"{label}\n{matrix['attention']} {matrix['head']}"  # no wider than its panel
+        shades = axes.imshow(matrix.weights, cmap=HEAT, aspect="auto", vmin=0, vmax=greatest)
+        axes.set_xticks(range(len(matrix.keys)), matrix.keys, rotation=90, fontsize=7)
+        axes.set_yticks(range(len(matrix.queries)), matrix.queries, fontsize=7)
+        title = f"{label}\n{matrix.attention} {matrix.head}"  # no wider than its panel
         axes.set_title(title.rstrip(), fontsize=9)
         axes.set_xlabel("attended piece")
         axes.set_ylabel("piece that attends")

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from ..errors import UsageError, UserError
+from ..errors import UserError
 from ..inference.forced_batch import ForcedBatch
-from ..inference.subject import Subject
 from ..modules.core.recording import Records
 from ..modules.diagnostics import attending, previous_word_weights
 from ..modules.residual_context import ResidualContext
 from .figure import Chart, draw_charts
 from .forced import force
-from .report import Results, Table
+from .report import Table
+from .subject import Subject
 
 
 def require_attention(subject: Subject) -> None:
@@ -60,10 +62,19 @@ def position_counts(weights: Tensor, lengths: Tensor) -> Tensor:
     return counts[1:]
 
 
-def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
-    """Returns the share of predictions, in %, with the greatest weight at each position."""
-    if args.longest < 1:
-        raise UsageError(f"--longest: {args.longest} is not allowed; give at least 1.")
+@dataclass(frozen=True)
+class PreviousWords:
+    predictions: int
+    shares: list[float]  # of the predictions, %, with the greatest weight 1, 2, … words back
+
+
+def measure(subject: Subject, *, text: str = "reference") -> PreviousWords:
+    """Returns the share of predictions, in %, with the greatest weight at each position.
+
+    Args:
+        subject: model and text
+        text: one of :data:`.options.TEXTS`
+    """
     require_attention(subject)
     counts = torch.zeros(0, dtype=torch.float64)
     predictions = 0
@@ -73,41 +84,40 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
         weights = previous_word_weights(records)
         if weights is None:
             return
-        own = position_counts(weights, batch.target_lengths).cpu()
-        longest = max(len(own), len(counts))
-        own, counts = (torch.nn.functional.pad(c, (0, longest - len(c))) for c in (own, counts))
-        counts += own
+        of_batch = position_counts(weights, batch.target_lengths).cpu()
+        longest = max(len(of_batch), len(counts))
+        counts = pad(counts, (0, longest - len(counts)))
+        counts += pad(of_batch, (0, longest - len(of_batch)))
         predictions += int(attending(weights, batch.target_lengths).sum())
 
-    force(subject, ("previous_words",), add, args.text)
+    force(subject, ("previous_words",), add, text)
     total = float(counts.sum()) or 1.0  # all translations may be empty
-    return {"predictions": predictions, "shares": (100 * counts / total).tolist()}
+    return PreviousWords(predictions, (100 * counts / total).tolist())
 
 
-def tables(results: Results, args: argparse.Namespace) -> list[Table]:
-    """Returns a table with a column for each run."""
+def tables(results: Mapping[str, PreviousWords], *, longest: int = 50) -> list[Table]:
+    """Returns a table with a column for each run, and a row for each of `longest` positions."""
     title = "predictions with the greatest weight at a relative position, %"
     table = Table(title, ["position", *results])
-    shares = _shown(results, args)
+    shares = _shown(results, longest)
     for k, row in enumerate(zip(*shares.values(), strict=True), start=1):
         table.rows.append([f"-{k}", *(f"{share:.2f}" for share in row)])
     return [table]
 
 
-def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
+def draw(figure: Any, results: Mapping[str, PreviousWords], *, longest: int = 50) -> None:
     """Draws Fig. 2."""
     lines = {}
-    for label, shares in _shown(results, args).items():
-        lines[label] = {-place: share for place, share in enumerate(shares, start=1)}
-    chart = Chart(
-        "relative position of the word, words", "predictions, %", lines,
-        finish=lambda axes: axes.invert_xaxis(),
-    )  # fmt: skip
-    draw_charts(figure, [chart])
+    for label, shares in _shown(results, longest).items():
+        lines[label] = {-back: share for back, share in enumerate(shares, start=1)}
+    x, y = "relative position of the word, words", "predictions, %"
+    draw_charts(figure, [Chart(x, y, lines, finish=lambda axes: axes.invert_xaxis())])
 
 
-def _shown(results: Results, args: argparse.Namespace) -> dict[str, list[float]]:
+def _shown(results: Mapping[str, PreviousWords], longest: int) -> dict[str, list[float]]:
     """Returns the shares of each run, all as long as those of the longest run."""
-    longest = min(args.longest, max(len(result["shares"]) for result in results.values()))
-    padded = {label: [*result["shares"], *[0.0] * longest] for label, result in results.items()}
-    return {label: shares[:longest] for label, shares in padded.items()}
+    positions = min(longest, max(len(result.shares) for result in results.values()))
+    shown = {}
+    for label, result in results.items():
+        shown[label] = [*result.shares, *[0.0] * positions][:positions]
+    return shown

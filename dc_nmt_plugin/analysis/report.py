@@ -1,13 +1,13 @@
-"""Results of analyses as tables."""
+"""Results of analyses, as tables and for JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-Results = dict[str, dict[str, Any]]
-"""label of a run → what an analysis found in it."""
+HIDDEN = {"hidden": True}
+"""Metadata of a field that JSON leaves out."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,33 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
 
-def by_layer(result: Mapping[str, Any], number: str, **of: str) -> dict[int, float]:
-    """Returns layer → a number, from the rows that have the values in `of`, such as a side."""
-    rows = [row for row in result["layers"] if row.items() >= of.items()]
-    return {row["layer"]: row[number] for row in rows}
+def as_facts(result: Any) -> Any:
+    """Returns a result as plain dicts and lists, for JSON.
+
+    Leaves out hidden fields, and what a model has not: fields that are None by default.
+    """
+    if is_dataclass(result):
+        facts = {}
+        for part in fields(result):
+            value = getattr(result, part.name)
+            is_missing = value is None and part.default is None
+            if not part.metadata.get("hidden") and not is_missing:
+                facts[part.name.rstrip("_")] = as_facts(value)  # from_ is no keyword
+        return facts
+    if isinstance(result, Mapping):
+        return {key: as_facts(value) for key, value in result.items()}
+    if isinstance(result, (list, tuple)):
+        return [as_facts(value) for value in result]
+    return result
+
+
+def by_layer(rows: Iterable[Any], number: str, **wanted: str) -> dict[int, float]:
+    """Returns layer → a number, from the rows that have the `wanted` values, such as a side."""
+    numbers = {}
+    for row in rows:
+        if all(getattr(row, name) == value for name, value in wanted.items()):
+            numbers[row.layer] = getattr(row, number)
+    return numbers
 
 
 def layer_table(

@@ -2,79 +2,121 @@
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
 from ..errors import UsageError, UserError
 from ..inference.forced_batch import ForcedBatch
-from ..inference.subject import Subject
-from ..modules.core.recording import Records
+from ..modules.core.recording import Recorded, Records
 from ..modules.diagnostics import head_weight_entropy, pool, self_attentions, token_total
+from ..table import number_cell
 from .figure import Chart, draw_charts
 from .forced import force
-from .report import Results, Table
+from .options import ZERO
+from .report import Table, by_layer
+from .subject import Subject
 
 PARTS = {"vertical": "Ω↕ (over heads)", "horizontal": "Ω↔ (over positions)"}
 NORMS = ("added_norm", "vertical_norm", "horizontal_norm")
 GROUP = 5  # tokens: width of the length groups in the figure
 
 
-def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
+@dataclass(frozen=True)
+class LayerRouting:
+    """Means of one layer; None where its routing has no such part.
+
+    Attributes:
+        zero_vertical, zero_horizontal: share of the weights of vote vectors that count as zero
+        added_norm, vertical_norm, horizontal_norm: of the added logits, over heads and tokens
+        head_weights: mean Λ of each head
+        entropy: of Λ, nats
+        by_length: source length → sum of the entropies, number of sentences
+    """
+
+    layer: int
+    zero_vertical: float | None = None
+    zero_horizontal: float | None = None
+    added_norm: float | None = None
+    vertical_norm: float | None = None
+    horizontal_norm: float | None = None
+    head_weights: list[float] | None = None
+    entropy: float | None = None
+    by_length: dict[int, tuple[float, int]] | None = None
+
+
+@dataclass(frozen=True)
+class Routing:
+    zero: float  # weights below it count as zero
+    layers: list[LayerRouting]
+
+
+class _Sums:
+    """Sums of one layer over all batches."""
+
+    def __init__(self) -> None:
+        self.means: dict[str, tuple[float, int]] = {}  # number → sum, count
+        self.heads: dict[str, tuple[Tensor, int]] = {}  # "weights" → sum of Λ (H,), sentences
+        self.by_length: dict[int, tuple[float, int]] = {}  # length → entropy, sentences
+
+    def add(self, tensors: Recorded, padding: Tensor, zero: float) -> None:
+        """Adds what the layer recorded of one batch."""
+        for part in PARTS:
+            if part in tensors:
+                pool(self.means, f"zero_{part}", *zero_weights(tensors[part], padding, zero))
+        for name in NORMS:
+            if name in tensors:
+                over_heads = tensors[name].mean(dim=1)  # (B, T)
+                pool(self.means, name, *token_total(over_heads, padding))
+        if "head_weights" in tensors:
+            weights = tensors["head_weights"]  # (B, H)
+            pool(self.heads, "weights", weights.double().sum(dim=0), len(weights))
+            entropies = head_weight_entropy(weights).tolist()
+            lengths = (~padding).sum(dim=1).tolist()
+            for length, entropy in zip(lengths, entropies, strict=True):
+                pool(self.by_length, length, entropy, 1)
+
+    def result(self, layer: int) -> LayerRouting:
+        numbers: dict[str, Any] = {}
+        for name, (total, count) in self.means.items():
+            numbers[name] = total / count
+        if self.heads:
+            total_weights, sentences = self.heads["weights"]
+            numbers["head_weights"] = (total_weights / sentences).tolist()
+            entropy = sum(total for total, _ in self.by_length.values())
+            numbers["entropy"] = entropy / sentences
+            numbers["by_length"] = dict(sorted(self.by_length.items()))
+        return LayerRouting(layer, **numbers)
+
+
+def measure(subject: Subject, *, zero: float = ZERO) -> Routing:
     """Returns entropy of Λ by length, share of zero weights, and norms of the two parts.
 
-    One row for each layer; ``by_length`` has length → (sum of entropy, sentences).
+    Args:
+        subject: model and text
+        zero: weights below this value count as zero
 
     Raises:
         UserError: a model without cross aggregation that routes
     """
-    if not 0 <= args.zero < math.inf:
-        raise UsageError(f"--zero: {args.zero} is not allowed; give a finite number from 0 on.")
+    if not 0 <= zero < math.inf:
+        raise UsageError(f"--zero: {zero} is not allowed; give a finite number from 0 on.")
     modules = list(subject.model.encoder.modules())
     if not any(getattr(m, "horizontal", False) or getattr(m, "vertical", False) for m in modules):
         raise UserError(f"{subject.label}: has no cross aggregation that routes.")
-    means: dict[int, dict[str, tuple[float, int]]] = {}  # layer → number → sum, count
-    heads: dict[int, tuple[Tensor, int]] = {}  # layer → sum of Λ (H,), sentences
-    by_length: dict[int, dict[int, tuple[float, int]]] = {}  # layer → length → entropy, sentences
+    sums: dict[int, _Sums] = {}  # by layer
 
     def add(records: Records, batch: ForcedBatch) -> None:
         padding = batch.padding("encoder")
         for side, layer, tensors in self_attentions(records):
-            if side != "encoder" or "added_norm" not in tensors:
-                continue
-            own = means.setdefault(layer, {})
-            for part in PARTS:
-                if part in tensors:
-                    pool(own, f"zero_{part}", *zero_weights(tensors[part], padding, args.zero))
-            for name in NORMS:
-                if name in tensors:
-                    over_heads = tensors[name].mean(dim=1)  # (B, T)
-                    pool(own, name, *token_total(over_heads, padding))
-            if "head_weights" in tensors:
-                weights = tensors["head_weights"]  # (B, H)
-                pool(heads, layer, weights.double().sum(dim=0), len(weights))
-                entropies = head_weight_entropy(weights).tolist()
-                lengths = (~padding).sum(dim=1).tolist()
-                for length, entropy in zip(lengths, entropies, strict=True):
-                    pool(by_length.setdefault(layer, {}), length, entropy, 1)
+            if side == "encoder" and "added_norm" in tensors:
+                sums.setdefault(layer, _Sums()).add(tensors, padding, zero)
 
     force(subject, ("head_weights", *PARTS, *NORMS), add)
-    layers = []
-    for layer in sorted(means):
-        row: dict[str, Any] = {"layer": layer}
-        for name, (total, count) in means[layer].items():
-            row[name] = total / count
-        if layer in heads:
-            sums, sentences = heads[layer]
-            lengths = by_length[layer]
-            row["head_weights"] = (sums / sentences).tolist()
-            row["entropy"] = sum(total for total, _ in lengths.values()) / sentences
-            row["by_length"] = {str(n): list(lengths[n]) for n in sorted(lengths)}
-        layers.append(row)
-    return {"zero": args.zero, "layers": layers}
+    return Routing(zero, [sums[layer].result(layer) for layer in sorted(sums)])
 
 
 def zero_weights(coefficients: Tensor, padding: Tensor, zero: float) -> tuple[float, int]:
@@ -93,67 +135,77 @@ def zero_weights(coefficients: Tensor, padding: Tensor, zero: float) -> tuple[fl
     return float(((coefficients < zero) & counted).sum()), int(counted.sum())
 
 
-def tables(results: Results, args: argparse.Namespace) -> list[Table]:
+def tables(results: Mapping[str, Routing]) -> list[Table]:
     """Returns tables: norms and zeros by layer; entropy by layer."""
-    by_layer = Table(
-        f"weights of vote vectors below {args.zero:g}, and norms of the added logits",
+    zero = next(iter(results.values())).zero
+    norms = Table(
+        f"weights of vote vectors below {zero:g}, and norms of the added logits",
         ["run", "layer", "zero vertical", "zero horizontal", "norm Ω↕", "norm Ω↔", "norm of both"],
     )
     by_head = Table(
         "entropy of Λ, nats; after it the mean weight of each head",
         ["run", "layer", "entropy", "at most", "mean Λ by head"],
     )
-    keys = ("zero_vertical", "zero_horizontal", "vertical_norm", "horizontal_norm", "added_norm")
     for label, result in results.items():
-        for row in result["layers"]:
-            first = [label, str(row["layer"])]
-            cells = [f"{row[key]:.3f}" if key in row else "" for key in keys]
-            by_layer.rows.append([*first, *cells])
-            if "entropy" in row:
-                most = math.log(len(row["head_weights"]))
-                heads = " ".join(f"{weight:.2f}" for weight in row["head_weights"])
-                by_head.rows.append([*first, f"{row['entropy']:.3f}", f"{most:.3f}", heads])
-    return [by_layer, by_head] if by_head.rows else [by_layer]
+        for row in result.layers:
+            first = [label, str(row.layer)]
+            numbers = [row.zero_vertical, row.zero_horizontal]
+            numbers += [row.vertical_norm, row.horizontal_norm, row.added_norm]
+            norms.rows.append([*first, *(number_cell(number, ".3f") for number in numbers)])
+            if row.head_weights:
+                greatest = math.log(len(row.head_weights))
+                heads = " ".join(f"{weight:.2f}" for weight in row.head_weights)
+                cells = [number_cell(row.entropy, ".3f"), f"{greatest:.3f}", heads]
+                by_head.rows.append([*first, *cells])
+    return [norms, by_head] if by_head.rows else [norms]
 
 
-def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
+def draw(figure: Any, results: Mapping[str, Routing]) -> None:
     """Draws entropy by length, zero weights, and norms by layer."""
+    zero = next(iter(results.values())).zero
     lines = {}
     for label, result in results.items():
-        for row in result["layers"]:
-            if row.get("by_length"):
+        for row in result.layers:
+            if row.by_length:
                 start = f"{label} " if len(results) > 1 else "layer "
-                lines[f"{start}{row['layer']}"] = _grouped(row["by_length"])
-    layers = sorted({row["layer"] for result in results.values() for row in result["layers"]})
+                lines[f"{start}{row.layer}"] = _grouped(row.by_length)
+    layers = sorted({row.layer for result in results.values() for row in result.layers})
     groups = [str(layer) for layer in layers]
+    zeros = _bars(results, layers, "zero_{}")
+    norms = _bars(results, layers, "{}_norm")
     charts = [
         Chart("source length, tokens", "mean entropy of Λ, nats", lines),
-        Chart("layer", f"share of weights below {args.zero:g}", groups=groups,
-              bars=_bars(results, layers, "zero_{}"), finish=lambda axes: axes.set_ylim(0, 1)),
-        Chart("layer", "mean norm of the added logits", groups=groups,
-              bars=_bars(results, layers, "{}_norm")),
-    ]  # fmt: skip
+        Chart(
+            "layer",
+            f"share of weights below {zero:g}",
+            bars=zeros,
+            groups=groups,
+            finish=lambda axes: axes.set_ylim(0, 1),
+        ),
+        Chart("layer", "mean norm of the added logits", bars=norms, groups=groups),
+    ]
     draw_charts(figure, charts)
 
 
-def _bars(results: Results, layers: Sequence[int], key: str) -> dict[str, list[float]]:
+def _bars(
+    results: Mapping[str, Routing], layers: Sequence[int], key: str
+) -> dict[str, list[float]]:
     """Returns a number of every layer, for each run and part that has it; `key` has {} for the
     part."""
     bars = {}
     for label, result in results.items():
-        rows = {row["layer"]: row for row in result["layers"]}
         for part, about in PARTS.items():
-            name = key.format(part)
-            if any(name in row for row in rows.values()):
+            numbers = by_layer(result.layers, key.format(part))
+            if any(number is not None for number in numbers.values()):
                 series = f"{label} {about}" if len(results) > 1 else about
-                bars[series] = [rows.get(layer, {}).get(name, 0.0) for layer in layers]
+                bars[series] = [numbers.get(layer) or 0.0 for layer in layers]
     return bars
 
 
-def _grouped(by_length: dict[str, Any]) -> dict[float, float]:
+def _grouped(by_length: Mapping[int, tuple[float, int]]) -> dict[float, float]:
     """Returns middle of each length group → mean entropy of its sentences."""
     groups: dict[int, tuple[float, int]] = {}
     for length, (total, count) in by_length.items():
-        pool(groups, int(length) // GROUP, total, count)
+        pool(groups, length // GROUP, total, count)
     middle = (GROUP - 1) / 2
     return {group * GROUP + middle: groups[group][0] / groups[group][1] for group in sorted(groups)}

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UsageError, UserError
 from ..evaluation.chance import Difference
 from ..evaluation.significance import paired_bootstrap
 from ..evaluation.table_text import DIFFERENCE_COLUMNS, difference_cells, difference_notes
-from ..inference.subject import Subject
 from .figure import Chart, draw_charts
-from .report import Results, Table
+from .report import Table, by_layer
+from .subject import Subject
 from .text_score import TextScore
 
 
-def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
+@dataclass(frozen=True)
+class MaskedLayer:
+    """BLEU with one encoder layer masked, against the whole model."""
+
+    layer: int
+    bleu: float
+    difference: float | None
+    against: Difference | None
+    corrected_p: float | None
+
+
+@dataclass(frozen=True)
+class MaskedLayers:
+    """BLEU of one model, and of the model with each encoder layer masked."""
+
+    text: str  # description of the scored text
+    signature: str
+    bleu: float
+    masked: list[MaskedLayer]
+
+
+def measure(subject: Subject) -> MaskedLayers:
     """Returns BLEU, and BLEU with each layer masked.
 
     Raises:
@@ -30,7 +51,7 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
             f"--mask-source-layers {masked_by_flag}: this analysis masks every layer by itself; "
             "leave it out."
         )
-    score = TextScore(subject, args)
+    score = TextScore(subject)
     unmasked = subject.translate()
     systems = {"whole": score.lines(unmasked)}
     for layer in subject.source_layers:
@@ -40,53 +61,49 @@ def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     bleu, signature = score(unmasked)
     references = score.references(unmasked)
     _, *compared = paired_bootstrap(systems, references, score.lang, score.metric)
-    rows = []
-    for comparison in compared:
-        rows.append(
-            {
-                "layer": int(comparison.name),
-                "bleu": comparison.score,
-                "difference": comparison.difference,
-                "against": comparison.against and asdict(comparison.against),
-                "corrected_p": comparison.corrected_p,
-            }
+    masked = []
+    for layer, comparison in zip(subject.source_layers, compared, strict=True):
+        difference, against = comparison.difference, comparison.against
+        masked.append(
+            MaskedLayer(layer, comparison.score, difference, against, comparison.corrected_p)
         )
-    return {"text": score.text, "signature": signature, "bleu": bleu, "masked": rows}
+    return MaskedLayers(score.text, signature, bleu, masked)
 
 
-def tables(results: Results, args: argparse.Namespace) -> list[Table]:
+def tables(results: Mapping[str, MaskedLayers]) -> list[Table]:
     """Returns a table of differences of BLEU (Table 3.5), with tests."""
-    text = next(iter(results.values()))["text"]
-    table = Table(
-        f"BLEU with each encoder layer masked; {text}",
-        ["run", "masked", "BLEU", *DIFFERENCE_COLUMNS],
-    )
+    text = next(iter(results.values())).text
+    header = ["run", "masked", "BLEU", *DIFFERENCE_COLUMNS]
+    table = Table(f"BLEU with each encoder layer masked; {text}", header)
     for label, result in results.items():
-        table.rows.append([label, "nothing", f"{result['bleu']:.2f}", "", "", "", ""])
-        several = len(result["masked"]) > 1
+        table.rows.append([label, "nothing", f"{result.bleu:.2f}", "", "", "", ""])
+        several = len(result.masked) > 1
         tests = {}
-        for row in result["masked"]:
-            name = f"layer {row['layer']}"
-            tests[name] = Difference(**row["against"]) if row["against"] else None
-            cells = difference_cells(row["difference"], tests[name], row["corrected_p"], several)
-            table.rows.append([label, name, f"{row['bleu']:.2f}", *cells])
+        for row in result.masked:
+            name = f"layer {row.layer}"
+            tests[name] = row.against
+            cells = difference_cells(row.difference, row.against, row.corrected_p, several)
+            table.rows.append([label, name, f"{row.bleu:.2f}", *cells])
         about = f"{label}: " if len(results) > 1 else ""
         for note in difference_notes(tests, "the whole model", "bleu"):
             table.notes.append(f"{about}{note}")
-    for signature in dict.fromkeys(result["signature"] for result in results.values()):
+    for signature in dict.fromkeys(result.signature for result in results.values()):
         table.notes.append(f"BLEU: {signature}")
     return [table]
 
 
-def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
+def draw(figure: Any, results: Mapping[str, MaskedLayers]) -> None:
     """Draws the differences of BLEU."""
-    layers = sorted({row["layer"] for result in results.values() for row in result["masked"]})
-    differences = {}
+    layers = sorted({row.layer for result in results.values() for row in result.masked})
+    bars = {}
     for label, result in results.items():
-        rows = {row["layer"]: row["difference"] for row in result["masked"]}
-        differences[label] = [rows.get(layer, 0.0) for layer in layers]
+        differences = by_layer(result.masked, "difference")
+        bars[label] = [differences.get(layer, 0.0) for layer in layers]
     chart = Chart(
-        "masked encoder layer", "difference of BLEU", bars=differences, groups=[*map(str, layers)],
+        "masked encoder layer",
+        "difference of BLEU",
+        bars=bars,
+        groups=[str(layer) for layer in layers],
         finish=lambda axes: axes.axhline(0, color="black", linewidth=0.8),
-    )  # fmt: skip
+    )
     draw_charts(figure, [chart])

@@ -9,25 +9,25 @@ from ..text.languages import known_as
 
 # S. Petrov, D. Das, R. McDonald, "A Universal Part-of-Speech Tagset", LREC 2012, with the names of
 # context-aware, footnote 3; punctuation is in SYM there
-TAGS = (
-    *("NOUN", "VERB", "ADJ", "ADV"),  # content words
-    *("PRON", "DET", "ADP", "NUM", "CONJ", "PRT", "SYM", "X"),
-)
+CONTENT_WORDS = ("NOUN", "VERB", "ADJ", "ADV")
+TAGS = (*CONTENT_WORDS, "PRON", "DET", "ADP", "NUM", "CONJ", "PRT", "SYM", "X")
 
 # the longest prefix that is listed counts
+# fmt: off
 _C5 = {  # the British National Corpus's, HanTa's for English
     **dict.fromkeys(("NN", "NP0"), "NOUN"), **dict.fromkeys(("VB", "VD", "VH", "VM", "VV"), "VERB"),
     "AJ": "ADJ", "AV": "ADV", "AVP": "PRT", "PN": "PRON", "EX0": "PRON", "DP": "PRON",
     "AT": "DET", "DT": "DET", "PR": "ADP", "IN": "ADP", "CRD": "NUM", "ORD": "ADJ", "CJ": "CONJ",
     "POS": "PRT", "TO0": "PRT", "XX0": "PRT", "ITJ": "X", "UNC": "X", "ZZ0": "X", "PU": "SYM",
     "!!!": "X",
-}  # fmt: skip
+}
 _STTS = {  # HanTa's for German
     "N": "NOUN", "V": "VERB", "ADJ": "ADJ", "ADV": "ADV", "PWAV": "ADV", "PROAV": "ADV",
     "P": "PRON", "ART": "DET", "AP": "ADP",
     "APZR": "ADP", "CARD": "NUM", "KO": "CONJ", "PTK": "PRT", "$": "SYM",
     "ITJ": "X", "FM": "X", "TRUNC": "X", "XY": "X",
-}  # fmt: skip
+}
+# fmt: on
 _HANTA = {"en": ("morphmodel_en.pgz", _C5), "de": ("morphmodel_ger.pgz", _STTS)}
 
 
@@ -63,7 +63,9 @@ def tagger(lang: str) -> Callable[[Sequence[str]], list[str]]:
     def tag(sentence: Sequence[str]) -> list[str]:
         # a word of white space would vanish
         visible = [word if word.strip() else "_" for word in sentence]
-        return [universal(own, table) for _, _, own in hanta.tag_sent(visible)] if visible else []
+        if not visible:
+            return []
+        return [universal(tag_of_hanta, table) for _, _, tag_of_hanta in hanta.tag_sent(visible)]
 
     return tag
 

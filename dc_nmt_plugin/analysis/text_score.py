@@ -8,33 +8,30 @@ from sacrebleu.metrics import BLEU
 
 from ..errors import UsageError
 from ..evaluation.metrics import METRICS, Metric
-from ..inference.subject import Subject
 from ..text.languages import language
-from ..text.lines import read_lines
 from ..text.tokenizers import detokenize
+from .subject import Subject
 
 
 class TextScore:
     """Computes BLEU of hypotheses, against a raw reference or the text's own target side.
 
     Args:
-        subject: model and text
-        args: ``reference``, a file of raw text, or None for the text's target side; with it
-            ``tokenizer`` and ``truecased``, to be undone in the hypotheses
+        subject: model and text, perhaps with a raw reference
 
     Attributes:
         lang: target language
         text: description of the scored text
         metric: of the score; splits at white space unless the text is detokenised
+
+    Raises:
+        UserError: no target side, or an unknown target language
     """
 
-    def __init__(self, subject: Subject, args: argparse.Namespace) -> None:
+    def __init__(self, subject: Subject) -> None:
         self.lang = subject.target_lang
-        self._raw = bool(args.reference)
-        self._tokenizer, self._truecased = args.tokenizer or "none", args.truecased
-        if not self._raw:
-            if args.tokenizer:
-                raise UsageError("--tokenizer: detokenised text needs a raw --reference.")
+        self._raw = subject.reference
+        if self._raw is None:
             self._reference = subject.targets()
             # force: otherwise sacreBLEU warns that the text looks tokenised, which it is
             self.metric = Metric(
@@ -49,12 +46,11 @@ class TextScore:
             self.lang = language(self.lang)
         except argparse.ArgumentTypeError as error:
             raise UsageError(f"--reference: the data's target language {error}") from error
-        lines = read_lines(args.reference)
-        subject.check_lines("--reference", args.reference, lines)
-        self._reference = dict(enumerate(lines))
+        self._reference = dict(enumerate(self._raw.lines))
         self.metric = METRICS["sacrebleu"]
-        undone = "" if self._tokenizer == "none" else f", tokenisation by {self._tokenizer} undone"
-        self.text = f"without BPE{undone}, against {args.reference}"
+        tokenizer = self._raw.tokenizer
+        undone = "" if tokenizer == "none" else f", tokenisation by {tokenizer} undone"
+        self.text = f"without BPE{undone}, against {self._raw.name}"
 
     def __call__(self, hypotheses: dict[int, str]) -> tuple[float, str]:
         """Returns BLEU of the hypotheses, by number of the sentence, and sacreBLEU's signature."""
@@ -63,9 +59,9 @@ class TextScore:
     def lines(self, hypotheses: dict[int, str]) -> list[str]:
         """Returns hypotheses as they are scored, by number of the sentence."""
         lines = [hypotheses[number] for number in sorted(hypotheses)]
-        if not self._raw:
+        if self._raw is None:
             return lines
-        return detokenize(lines, self._tokenizer, self.lang, self._truecased)
+        return detokenize(lines, self._raw.tokenizer, self.lang, self._raw.truecased)
 
     def references(self, hypotheses: dict[int, str]) -> list[str]:
         """Returns the reference's lines of the same sentences."""

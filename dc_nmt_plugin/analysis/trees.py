@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError, counted
 from ..inference.forced_batch import ForcedBatch
-from ..inference.subject import Subject
 from ..inference.words import piece_kind, word_spans, words_of
 from ..modules.core.recording import Records
 from ..modules.diagnostics import previous_word_weights
@@ -17,66 +17,101 @@ from .brackets import Span, constituents, focus, parseval, right_branching, spli
 from .figure import Chart, draw_charts
 from .forced import force
 from .previous_words import require_attention
-from .report import Results, Table
+from .report import Table
+from .subject import Subject
 from .tagging import needs
 
 SHOWN = 5  # sentences in the table
 WIDTH = 8.0  # inches of the figure
 
 
-def measure(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
+@dataclass(frozen=True)
+class SentenceTree:
+    """The tree of one sentence.
+
+    Attributes:
+        number: of the sentence, from 1
+        chunks: spans of :func:`.brackets.split`
+    """
+
+    number: int
+    words: list[str]
+    chunks: list[Span]
+
+
+@dataclass(frozen=True)
+class Trees:
+    """The trees of one model.
+
+    Attributes:
+        words, chunks: their numbers in all sentences
+        parseval: our trees, and right-branching trees, against given trees; None without these
+    """
+
+    words: int
+    chunks: int
+    sentences: list[SentenceTree]
+    parseval: dict[str, dict[str, float]] | None = None
+
+
+def measure(
+    subject: Subject,
+    *,
+    text: str = "reference",
+    trees: Path | None = None,
+    index: int | None = None,
+) -> Trees:
     """Returns the trees of Algorithm 1, and ParsEval against given trees.
 
-    Sentences are numbered from 1; chunks are the spans of :func:`.brackets.split`.
+    Args:
+        subject: model and text
+        text: one of :data:`.options.TEXTS`
+        trees: file with a bracketed tree of each sentence in a line
+        index: number of a sentence that the text must have
 
     Raises:
         UserError: a model without such attention, or trees that do not fit the text
     """
     require_attention(subject)
-    if args.index is not None:
-        subject.check_index(args.index)
+    if index is not None:
+        subject.check_index(index)
     lines = []
-    if args.trees is not None:
+    if trees is not None:
         _tree_class()  # nltk is needed: said before the forced decoding
-        lines = read_lines(args.trees)
-        subject.check_lines("--trees", args.trees, lines)
+        lines = read_lines(trees)
+        subject.check_lines("--trees", trees, lines)
     kind = piece_kind(subject.task.target_dictionary)
-    by_number: dict[int, dict[str, Any]] = {}
+    by_number: dict[int, SentenceTree] = {}
 
     def add(records: Records, batch: ForcedBatch) -> None:
         weights = previous_word_weights(records)
         if weights is None:
             return
-        for number, own, target in zip(batch.numbers, weights, batch.target, strict=True):
+        for number, matrix, target in zip(batch.numbers, weights, batch.target, strict=True):
             pieces = subject.pieces(target, "decoder")
             spans = word_spans(pieces, kind)
-            chunks = split(focus(word_attention(own, spans))) if spans else []
-            by_number[number] = {
-                "number": number + 1,
-                "words": words_of(pieces, kind),
-                "chunks": [list(chunk) for chunk in chunks],
-            }
+            chunks = split(focus(word_attention(matrix, spans))) if spans else []
+            by_number[number] = SentenceTree(number + 1, words_of(pieces, kind), chunks)
 
-    force(subject, ("previous_words",), add, args.text)
+    force(subject, ("previous_words",), add, text)
     sentences = [by_number[number] for number in sorted(by_number)]
-    result: dict[str, Any] = {}
-    for part in ("words", "chunks"):
-        result[part] = sum(len(sentence[part]) for sentence in sentences)
-    if args.trees is not None:
-        result["parseval"] = _parseval(sentences, lines, args.trees)
-    return {**result, "sentences": sentences}
+    return Trees(
+        words=sum(len(sentence.words) for sentence in sentences),
+        chunks=sum(len(sentence.chunks) for sentence in sentences),
+        sentences=sentences,
+        parseval=None if trees is None else _parseval(sentences, lines, trees),
+    )
 
 
 def _parseval(
-    sentences: list[dict[str, Any]], lines: list[str], path: Path
+    sentences: Sequence[SentenceTree], lines: Sequence[str], path: Path
 ) -> dict[str, dict[str, float]]:
     """Returns the scores of our trees, and of right-branching trees, against given trees."""
     ours, right = [], []
     for sentence in sentences:
-        number, words = sentence["number"], sentence["words"]
-        reference = tree_spans(lines[number - 1], words, path, number)
-        ours.append((constituents([(begin, end) for begin, end in sentence["chunks"]]), reference))
-        right.append((right_branching(len(words)), reference))
+        reference = tree_spans(lines[sentence.number - 1], sentence.words, path, sentence.number)
+        ours.append((constituents(sentence.chunks), reference))
+        right.append((right_branching(len(sentence.words)), reference))
     return {"attention": parseval(ours), "right-branching": parseval(right)}
 
 
@@ -97,13 +132,13 @@ def tree_spans(line: str, words: list[str], path: object, number: int) -> set[Sp
             f"--trees {path}, line {number}: {counted(len(leaves), 'word')} for the "
             f"{len(words)} of the sentence: {' '.join(words)}"
         )
-    for place, position in enumerate(tree.treepositions("leaves")):
-        tree[position] = place
+    for word, position in enumerate(tree.treepositions("leaves")):
+        tree[position] = word
     spans = set()
     for subtree in tree.subtrees():
-        places = subtree.leaves()
-        if len(places) > 1:
-            spans.add((places[0], places[-1] + 1))
+        words_inside = subtree.leaves()
+        if len(words_inside) > 1:
+            spans.add((words_inside[0], words_inside[-1] + 1))
     return spans
 
 
@@ -115,65 +150,68 @@ def _tree_class() -> Any:
     return Tree
 
 
-def tables(results: Results, args: argparse.Namespace) -> list[Table]:
+def tables(results: Mapping[str, Trees]) -> list[Table]:
     """Returns tables: ParsEval, sizes, and the first trees."""
     title = "ParsEval: unlabelled constituents of two words or more"
     scores = Table(title, ["run", "trees", "precision", "recall", "f1"])
     sizes = Table("size of the sub-phrases", ["run", "words", "sub-phrases", "words in one"])
     trees = Table(f"trees of the first {SHOWN} sentences", ["run", "sentence", "tree"])
     for label, result in results.items():
-        for name, values in result.get("parseval", {}).items():
+        for name, values in (result.parseval or {}).items():
             scores.rows.append([label, name, *(f"{value:.3f}" for value in values.values())])
-        mean = f"{result['words'] / max(1, result['chunks']):.2f}"
-        sizes.rows.append([label, f"{result['words']}", f"{result['chunks']}", mean])
-        for sentence in result["sentences"][:SHOWN]:
-            trees.rows.append([label, str(sentence["number"]), bracketed(sentence)])
+        mean = f"{result.words / max(1, result.chunks):.2f}"
+        sizes.rows.append([label, f"{result.words}", f"{result.chunks}", mean])
+        for sentence in result.sentences[:SHOWN]:
+            trees.rows.append([label, str(sentence.number), bracketed(sentence)])
     return [scores, sizes, trees] if scores.rows else [sizes, trees]
 
 
-def bracketed(sentence: dict[str, Any]) -> str:
+def bracketed(sentence: SentenceTree) -> str:
     """Returns the tree as text: ``(a b (c (d e)))``."""
-    words, chunks = sentence["words"], sentence["chunks"]
-    parts = ["(" + " ".join(words[begin:end]) for begin, end in chunks]
+    parts = ["(" + " ".join(sentence.words[begin:end]) for begin, end in sentence.chunks]
     return " ".join(parts) + ")" * len(parts)
 
 
-def draw(figure: Any, results: Results, args: argparse.Namespace) -> None:
+def draw(figure: Any, results: Mapping[str, Trees], *, index: int | None = None) -> None:
     """Draws ParsEval of every run with given trees, or else one tree for each run."""
-    if args.trees is not None:
+    compared = [result.parseval for result in results.values() if result.parseval]
+    if compared:
         bars = {}
         for name in ("attention", "right-branching"):
-            bars[name] = [result["parseval"][name]["precision"] for result in results.values()]
-        chart = Chart("run", "precision of constituents", bars=bars, groups=list(results),
-                      finish=lambda axes: axes.set_ylim(0, 1))  # fmt: skip
-        draw_charts(figure, [chart])
+            bars[name] = [scores[name]["precision"] for scores in compared]
+        axis = "precision of constituents"
+        finish = _show_all_precisions
+        draw_charts(figure, [Chart("run", axis, bars=bars, groups=[*results], finish=finish)])
         return
     figure.set_size_inches(WIDTH, 2.6 * len(results))
     panels = figure.subplots(len(results), 1, squeeze=False)[:, 0]
     for (label, result), axes in zip(results.items(), panels, strict=True):
-        sentences = result["sentences"]
-        wanted = [sentence for sentence in sentences if sentence["number"] == args.index]
-        _draw_tree(axes, wanted[0] if wanted else sentences[0], label)
+        wanted = [sentence for sentence in result.sentences if sentence.number == index]
+        _draw_tree(axes, wanted[0] if wanted else result.sentences[0], label)
 
 
-def _draw_tree(axes: Any, sentence: dict[str, Any], label: str) -> None:
+def _show_all_precisions(axes: Any) -> None:
+    axes.set_ylim(0, 1)
+
+
+def _draw_tree(axes: Any, sentence: SentenceTree, label: str) -> None:
     """Draws words below, each node above its span, and the root on top."""
-    words, chunks = sentence["words"], sentence["chunks"]
+    words, chunks = sentence.words, sentence.chunks
     height = len(chunks)
     x, y = (len(words) - 1) / 2, float(height)
     for level, (begin, end) in enumerate(chunks):
-        place = (begin + end - 1) / 2
+        middle = (begin + end - 1) / 2
         below = height - level - 1.0
         last = level == height - 1
         for word in range(begin, end):
-            top = (x, y) if last else (place, below)
+            top = (x, y) if last else (middle, below)
             axes.plot([top[0], word], [top[1], 0], color="#0072B2", linewidth=1)
         if not last:
             rest = (end + len(words) - 1) / 2
-            axes.plot([x, place], [y, below], color="black", linewidth=1)
+            axes.plot([x, middle], [y, below], color="black", linewidth=1)
             axes.plot([x, rest], [y, below], color="black", linewidth=1)
             x, y = rest, below
     axes.set_xticks(range(len(words)), words, rotation=45, ha="right")
     axes.set_yticks([])
     axes.spines[:].set_visible(False)
-    axes.set_title(f"{label}, sentence {sentence['number']}", fontsize=9)
+    axes.set_title(f"{label}, sentence {sentence.number}", fontsize=9)

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..analysis import ANALYSES
 from ..analysis.figure import add_plot, new_figure, write_plot
-from ..analysis.options import add_options
 from ..errors import UsageError, check_choices, counted
 from ..table import format_table
 from ..text.tokenizers import TOKENIZERS
+from .analyze_options import add_options
 from .parser import Parser, add_json, number, print_json
 
 if TYPE_CHECKING:
-    from ..analysis.report import Results
-    from ..inference.subject import Subject
+    from ..analysis.report import Table
+    from ..analysis.subject import RawReference
 
 
 def main(argv: Sequence[str]) -> int:
@@ -31,85 +32,102 @@ def main(argv: Sequence[str]) -> int:
     args, flags = _parse(what, words)
     analysis: Any = import_module(f"..analysis.{what.replace('-', '_')}", __package__)
     title = "{} ({})".format(*ANALYSES[what])
-    results: Results
     facts: dict[str, Any] = {}
     if what == "curves":
-        results = _measure_logs(analysis, args, flags)
+        results = _measure_logs(analysis.measure, args, flags)
     else:
-        results, facts = _measure_models(analysis, args, flags)
+        results, facts = _measure_models(analysis.measure, args, flags)
         title += f"; {facts['subset']}: {facts['sentences']:,} sentences"
-    tables = analysis.tables(results, args)  # refuses a wrong option before writing
+    if what == "lengths":
+        results = analysis.with_gains(results)
+    # refuses a wrong option before writing
+    tables = analysis.tables(results, **_options_of(analysis.tables, args))
     figure = new_figure() if args.plot else None
     if figure is not None:
-        analysis.draw(figure, results, args)
+        analysis.draw(figure, results, **_options_of(analysis.draw, args))
     if args.json:
-        shown = {
-            label: {name: value for name, value in result.items() if name[0] != "_"}
-            for label, result in results.items()
-        }
-        print_json({"analysis": what, **facts, "runs": shown})
+        from ..analysis.report import as_facts
+
+        print_json({"analysis": what, **facts, "runs": as_facts(results)})
     else:
-        print(title)
-        for table in tables:
-            print(f"\n{table.title}\n\n{format_table(table.header, table.rows)}")
-            if table.notes:
-                print("", *table.notes, sep="\n")
+        _print_tables(title, tables)
     if figure is not None:
         write_plot(figure, args.plot)
     return 0
 
 
+def _options_of(function: Callable[..., Any], args: argparse.Namespace) -> dict[str, Any]:
+    """Returns the options that a function of an analysis has as keyword arguments."""
+    parameters = inspect.signature(function).parameters.values()
+    names = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    return {name: getattr(args, name) for name in names}
+
+
+def _print_tables(title: str, tables: Sequence[Table]) -> None:
+    print(title)
+    for table in tables:
+        print(f"\n{table.title}\n\n{format_table(table.header, table.rows)}")
+        if table.notes:
+            print("", *table.notes, sep="\n")
+
+
 def _measure_models(
-    analysis: Any, args: argparse.Namespace, flags: list[str]
-) -> tuple[Results, dict[str, Any]]:
+    measure: Callable[..., Any], args: argparse.Namespace, flags: list[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns results of every run, and facts about the text."""
-    from ..inference.subject import Subject
+    from ..analysis.subject import Subject
     from ..inference.trained_run import find_runs
 
-    if args.source and args.subset:
-        raise UsageError("--source: is used instead of --subset; give one of them.")
-    subset = args.subset
-    if not args.source and getattr(args, "sentence", None) is None:
-        subset = args.subset or "test"  # a sentence of the command line needs no text
-    results: Results = {}
+    subset, source, reference = _text_of(args)
+    options = _options_of(measure, args)
+    results = {}
     sentences = 1
     for run in find_runs(args.runs, args.data, args.names):
         subject = Subject(run, flags, subset, args.sentences)
-        if args.source:
-            _use_own_text(subject, args)
-        results[run.label] = analysis.measure(subject, args)
+        if source is not None:
+            subject.use_raw(source, reference, args.tokenizer, args.sentences)
+        elif reference is not None:
+            subject.score_against(reference)
+        results[run.label] = measure(subject, **options)
         sentences = len(subject.numbers) or 1
     return results, {"subset": subset or str(args.source or "--sentence"), "sentences": sentences}
 
 
-def _use_own_text(subject: Subject, args: argparse.Namespace) -> None:
-    """Prepares the raw text of --source and --reference like the text of the run."""
-    from ..inference.run_text import text_of
+def _text_of(
+    args: argparse.Namespace,
+) -> tuple[str | None, list[str] | None, RawReference | None]:
+    """Returns a subset of the data or the lines of --source, and the lines of --reference."""
+    from ..analysis.subject import RawReference
     from ..text.lines import read_lines
 
-    source, target = subject.source_lang, subject.target_lang
-    lines = read_lines(args.source)
-    text = text_of(subject.run, source, target, args.tokenizer)
-    target_pieces = None
+    if args.source and args.subset:
+        raise UsageError("--source: is used instead of --subset; give one of them.")
+    if args.tokenizer and not args.source and not args.reference:
+        raise UsageError("--tokenizer: detokenised text needs a raw --reference.")
+    source = read_lines(args.source) if args.source else None
+    reference = None
     if args.reference:
-        reference = read_lines(args.reference)
-        if len(reference) != len(lines):
+        lines = read_lines(args.reference)
+        if source is not None and len(lines) != len(source):
             raise UsageError(
-                f"--reference {args.reference}: {counted(len(reference), 'line')} for the "
-                f"{len(lines):,} of {args.source}."
+                f"--reference {args.reference}: {counted(len(lines), 'line')} for the "
+                f"{len(source):,} of {args.source}."
             )
-        target_pieces = text_of(subject.run, target, source, args.tokenizer).pieces(reference)
-        args.tokenizer, args.truecased = text.tokenizer, text.truecased  # to be undone for scores
-    subject.use(subject.encoded(text.pieces(lines), target_pieces), args.sentences)
+        reference = RawReference(lines, str(args.reference), args.tokenizer or "none")
+    has_text = source is not None or getattr(args, "sentence", None) is not None
+    subset = args.subset if has_text else args.subset or "test"
+    return subset, source, reference
 
 
-def _measure_logs(curves: Any, args: argparse.Namespace, flags: list[str]) -> Results:
-    from ..inference.trained_run import labels
+def _measure_logs(
+    measure: Callable[[Path], Any], args: argparse.Namespace, flags: list[str]
+) -> dict[str, Any]:
+    from ..inference.trained_run import run_names
 
     if flags:
         raise UsageError(f"{flags[0]}: curves has no such option.")
-    names = labels(args.runs, args.names)
-    return {name: curves.measure(run) for name, run in zip(names, args.runs, strict=True)}
+    names = run_names(args.runs, args.names)
+    return {name: measure(run) for name, run in zip(names, args.runs, strict=True)}
 
 
 def overview() -> str:
@@ -150,17 +168,25 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_text(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(truecased=False)
     add = parser.add_argument
-    # fmt: off
     add("--data", type=Path, help="folder made by fairseq-preprocess")
     add("--subset", help="subset of the data to use (default: test)")
-    add("--source", type=Path, metavar="FILE",
-        help="raw text to use instead of a subset; it is prepared like the text of the run")
-    add("--reference", type=Path, metavar="FILE",
+    add(
+        "--source",
+        type=Path,
+        metavar="FILE",
+        help="raw text to use instead of a subset; it is prepared like the text of the run",
+    )
+    add(
+        "--reference",
+        type=Path,
+        metavar="FILE",
         help="raw reference text. Scores are then of plain text. With --source, it is also the "
-        "target side")
-    add("--tokenizer", choices=TOKENIZERS,
-        help="tokenizer of the text before BPE (default with --source: that of the run's text)")
+        "target side",
+    )
+    add(
+        "--tokenizer",
+        choices=TOKENIZERS,
+        help="tokenizer of the text before BPE (default with --source: that of the run's text)",
+    )
     add("--sentences", type=number(1), metavar="N", help="use N random sentences, always the same")
-    # fmt: on

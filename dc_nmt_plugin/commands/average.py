@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,11 +10,30 @@ from .parser import Parser, number
 
 
 def main(argv: Sequence[str]) -> int:
+    args = _parse(argv)
+
+    from ..checkpoints.averaging import average_checkpoints, find_checkpoints
+    from ..inference.saving import save_checkpoint
+
+    paths = args.checkpoints
+    if args.last is not None or paths[0].is_dir():
+        inside = paths[0] / "checkpoints"  # of a run
+        folder = inside if inside.is_dir() else paths[0]
+        paths = find_checkpoints(folder, last=args.last, kind=args.kind)
+    save_checkpoint(average_checkpoints(paths), args.out, paths)
+    print(f"{args.out}: mean of {', '.join(path.name for path in paths)}")
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = Parser(prog="dc-nmt average", description=__doc__)
     parser.add_argument(
-        "checkpoints", nargs="+", type=Path, metavar="CHECKPOINT|FOLDER",
+        "checkpoints",
+        nargs="+",
+        type=Path,
+        metavar="CHECKPOINT|FOLDER",
         help="checkpoints, or the folder of a run or of fairseq's --save-dir",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--last", type=number(1), metavar="N", help="average the last N of the folder"
     )
@@ -21,20 +41,10 @@ def main(argv: Sequence[str]) -> int:
         "--kind", choices=("epoch", "update"), help="kind of checkpoint that --last counts"
     )
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="output file")
-    args = parser.parse_args(argv)
-    first, *others = paths = args.checkpoints
+    args: argparse.Namespace = parser.parse_args(argv)
     if args.kind and args.last is None:
         parser.error("--kind: goes with --last")
+    first, *others = args.checkpoints
     if args.last is not None and (others or first.is_file()):
         parser.error(f"--last: goes with one folder, and {first} is a file or one of several")
-
-    from ..checkpoints.averaging import average_checkpoints, find_checkpoints
-    from ..inference.saving import save_checkpoint
-
-    if args.last is not None or first.is_dir():
-        inside = first / "checkpoints"  # of a run
-        folder = inside if inside.is_dir() else first
-        paths = find_checkpoints(folder, last=args.last, kind=args.kind)
-    save_checkpoint(average_checkpoints(paths), args.out, paths)
-    print(f"{args.out}: mean of {', '.join(path.name for path in paths)}")
-    return 0
+    return args

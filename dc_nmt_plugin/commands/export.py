@@ -20,20 +20,33 @@ from .parser import Parser
 
 
 def main(argv: Sequence[str]) -> int:
+    args = _parse(argv)
+    if args.run:
+        _pack(args)
+    else:
+        _convert(args)
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
     keep_paragraphs = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog="dc-nmt export", description=__doc__, formatter_class=keep_paragraphs)
     parser.add_argument(
-        "model", type=Path, metavar="CHECKPOINT|RUN",
+        "model",
+        type=Path,
+        metavar="CHECKPOINT|RUN",
         help="a checkpoint, or the folder of a run or of fairseq's --save-dir",
-    )  # fmt: skip
-    place = parser.add_mutually_exclusive_group(required=True)
-    place.add_argument("--out", type=Path, metavar="FILE", help="output file, or a folder")
-    place.add_argument(
-        "--run", type=Path, metavar="DIR",
+    )
+    output = parser.add_mutually_exclusive_group(required=True)
+    output.add_argument("--out", type=Path, metavar="FILE", help="output file, or a folder")
+    output.add_argument(
+        "--run",
+        type=Path,
+        metavar="DIR",
         help="write the whole run: record, translations, learning curve, and the model in half "
         "precision with dictionaries and BPE codes. dc-nmt translate works with this folder, "
         "wherever it is",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--no-model", action="store_true", help="with --run: leave the model out, for tables"
     )
@@ -47,22 +60,30 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--data", type=Path, help="folder with the dictionaries of the model")
     parser.add_argument(
-        "--quantization", metavar="TYPE",
+        "--quantization",
+        metavar="TYPE",
         help="number format for CTranslate2: int8, float16, …; default: float32",
-    )  # fmt: skip
+    )
     args = parser.parse_args(argv)
-    if not args.run and (args.no_model or args.bpe_codes):
-        parser.error("--no-model and --bpe-codes go with --run")
+    _check(parser, args)
+    return args
+
+
+def _check(parser: Parser, args: argparse.Namespace) -> None:
+    """Refuses options that do not go together."""
     if args.run:
         if args.stock or args.ctranslate2:
             parser.error("--run: goes without --stock and --ctranslate2")
-        _pack(args)
-        return 0
+        return
+    if args.no_model or args.bpe_codes:
+        parser.error("--no-model and --bpe-codes go with --run")
     if (args.data is not None) != args.ctranslate2:
         parser.error("--ctranslate2 and --data go together")
     if args.quantization and not args.ctranslate2:
         parser.error("--quantization goes with --ctranslate2")
 
+
+def _convert(args: argparse.Namespace) -> None:
     from ..checkpoints.loading import check_finite, load_checkpoint
     from ..checkpoints.names import of_run
     from ..inference.saving import save_checkpoint
@@ -84,17 +105,16 @@ def main(argv: Sequence[str]) -> int:
     else:
         save_checkpoint(state, args.out, [path])
         print(args.out)
-    return 0
 
 
 def _pack(args: argparse.Namespace) -> None:
     from ..inference.packing import pack
     from ..inference.trained_run import find_runs
 
-    model = None
-    folder = args.model
-    if not args.no_model:
-        (run,) = find_runs([folder], args.data)
-        folder, model = run.folder, (run.checkpoint, run.data)
-    pack(folder, args.run, model, args.bpe_codes)
-    print(f"{args.run}: the whole run" if model else f"{args.run}: the run without its model")
+    if args.no_model:
+        pack(args.model, args.run, None, args.bpe_codes)
+        print(f"{args.run}: the run without its model")
+        return
+    (run,) = find_runs([args.model], args.data)
+    pack(run.folder, args.run, run, args.bpe_codes)
+    print(f"{args.run}: the whole run")

@@ -17,48 +17,54 @@ from .analyze import add_runs
 from .parser import Parser, add_json, number, print_json
 
 if TYPE_CHECKING:
-    from ..analysis.report import Results
+    from ..analysis.probing.report import Probing
 
 
 def main(argv: Sequence[str]) -> int:
     args, flags = _parse(argv)
 
     from ..analysis.probing.classifier import SETTINGS
-    from ..analysis.probing.encoding import ENCODERS, SentenceEncoder
-    from ..analysis.probing.report import accuracies, draw, table
-    from ..inference.subject import Subject
+    from ..analysis.probing.encoding import SentenceEncoder
+    from ..analysis.probing.report import draw, probe_encoder
+    from ..analysis.report import as_facts
+    from ..inference.model import LoadedModel
+    from ..inference.search import SET_BY_ANALYSES, refuse_flags
     from ..inference.trained_run import find_runs
 
     only = listed(args.only or "")
     check_choices("--only", only, TASKS)
     tasks = read_tasks(args.tasks, only)
+    refuse_flags(flags, SET_BY_ANALYSES)
     setting = SETTINGS[args.setting]
-    results: Results = {}
+    results = {}
     for run in find_runs(args.runs, args.data, args.names):
-        subject = Subject(run, flags)
-        encoder = SentenceEncoder(subject, args.layer)
-        results[run.label] = {
-            "layer": encoder.layer,
-            "unknown": encoder.unknown([text for task in tasks for text in task.sentences]),
-            "tasks": {task.name: accuracies(task, encoder, setting) for task in tasks},
-        }
+        encoder = SentenceEncoder(LoadedModel(run, flags), args.layer)
+        results[run.label] = probe_encoder(encoder, tasks, setting)
     if args.json:
-        print_json({"setting": {"name": args.setting, **asdict(setting)}, "runs": results})
+        named = {"name": args.setting, **asdict(setting)}
+        print_json({"setting": named, "runs": as_facts(results)})
     else:
-        layers = sorted({str(result["layer"]) for result in results.values()})
-        title = (
-            f"accuracy on the test sentences, %; mean of encoder layer {' or '.join(layers)}, "
-            f"setting {args.setting}; random: {ENCODERS['random']}; bag: {ENCODERS['bag']}"
-        )
-        printed = table(results, title)
-        print(f"{printed.title}\n\n{format_table(printed.header, printed.rows)}")
-        for label, result in results.items():
-            print(f"\n{label}: {result['unknown']:.2f}% of the pieces are unknown to the model")
+        _print_table(results, args.setting)
     if args.plot:
         figure = new_figure()
         draw(figure, results)
         write_plot(figure, args.plot)
     return 0
+
+
+def _print_table(results: dict[str, Probing], setting: str) -> None:
+    from ..analysis.probing.encoding import ENCODERS
+    from ..analysis.probing.report import probing_table
+
+    layers = sorted({str(result.layer) for result in results.values()})
+    title = (
+        f"accuracy on the test sentences, %; mean of encoder layer {' or '.join(layers)}, "
+        f"setting {setting}; random: {ENCODERS['random']}; bag: {ENCODERS['bag']}"
+    )
+    table = probing_table(results, title)
+    print(f"{table.title}\n\n{format_table(table.header, table.rows)}")
+    for label, result in results.items():
+        print(f"\n{label}: {result.unknown:.2f}% of the pieces are unknown to the model")
 
 
 def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -71,14 +77,22 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     )
     add_runs(parser)
     add = parser.add_argument
-    add("--tasks", type=Path, metavar="DIR", required=True,
-        help="folder data/probing of SentEval, with sentence_length.txt …")  # fmt: skip
+    add(
+        "--tasks",
+        type=Path,
+        metavar="DIR",
+        required=True,
+        help="folder data/probing of SentEval, with sentence_length.txt …",
+    )
     add("--only", metavar="TASK,…", help=f"only these tasks, some of {', '.join(TASKS)}")
     add("--data", type=Path, help="folder made by fairseq-preprocess")
     add("--layer", type=number(1), metavar="N", help="encoder layer (default: the top)")
-    add("--setting", choices=("dual-context", "thesis"), default="dual-context",
+    add(
+        "--setting",
+        choices=("dual-context", "thesis"),
+        default="dual-context",
         help="RMSProp with 2.5e-4 and batches of 64 (the default), or with 1e-3 and 512",
-        )  # fmt: skip
+    )
     add_json(parser)
     add_plot(parser)
     return parser.parse_with_flags(argv)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import sys
@@ -21,6 +22,30 @@ BUFFER = 1000
 
 
 def main(argv: Sequence[str]) -> int:
+    args, flags = _parse(argv)
+    terminal = args.file == "-" and not args.sentence and sys.stdin.isatty()
+    lines = iter(args.sentence or _lines(args.file))
+
+    from ..inference.loaded_run import LoadedRun
+
+    run = LoadedRun(args.run, args.data, args.tokenizer, flags, args.bpe_codes)
+    if terminal:
+        pair = f"{run.source} to {run.target}"
+        print(f"{run.checkpoint}: {pair}, a sentence a line; Ctrl-D ends", file=sys.stderr)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # UTF-8 as the input, in every locale
+    size = 1 if terminal else BUFFER
+    first = 1
+    while buffer := list(islice(lines, size)):
+        for translation in run.translate(buffer, first):
+            text = json.dumps(asdict(translation), ensure_ascii=False)
+            print(text if args.json else translation.hypothesis)
+        sys.stdout.flush()
+        first += len(buffer)
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = Parser(
         prog="dc-nmt translate",
         usage="dc-nmt translate RUN [FILE] [options] [flags of fairseq-generate]",
@@ -30,63 +55,57 @@ def main(argv: Sequence[str]) -> int:
         epilog="All other flags go to fairseq-generate: --beam, --lenpen, --cpu, --decode-with … "
         "They override those of the run's evaluation or recipe.",
     )
-    parser.add_argument(
-        "run", type=Path, metavar="RUN",
+    add = parser.add_argument
+    add(
+        "run",
+        type=Path,
+        metavar="RUN",
         help="folder of a run (its averaged checkpoint, else the best, else the last), or a "
         "checkpoint in it",
-    )  # fmt: skip
-    parser.add_argument(
-        "file", nargs="?", default="-", metavar="FILE",
+    )
+    add(
+        "file",
+        nargs="?",
+        default="-",
+        metavar="FILE",
         help="raw text in UTF-8, one sentence per line, plain or gzipped; default: standard input",
-    )  # fmt: skip
-    parser.add_argument(
-        "--sentence", action="append", default=[], metavar="TEXT",
+    )
+    add(
+        "--sentence",
+        action="append",
+        default=[],
+        metavar="TEXT",
         help="translate this sentence instead of FILE; may be repeated",
-    )  # fmt: skip
-    parser.add_argument(
-        "--json", action="store_true",
+    )
+    add(
+        "--json",
+        action="store_true",
         help="print one JSON object per line: source, hypothesis, score (log2-probability per "
         "token)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--data", type=Path, metavar="DIR",
+    )
+    add(
+        "--data",
+        type=Path,
+        metavar="DIR",
         help="folder made by fairseq-preprocess; default: that of the run",
-    )  # fmt: skip
-    parser.add_argument(
-        "--tokenizer", choices=TOKENIZERS,
+    )
+    add(
+        "--tokenizer",
+        choices=TOKENIZERS,
         help="tokenizer for the lines, undone in the output; default: that of the run",
-    )  # fmt: skip
-    parser.add_argument(
-        "--bpe-codes", type=Path, metavar="FILE",
+    )
+    add(
+        "--bpe-codes",
+        type=Path,
+        metavar="FILE",
         help="codes of subword-nmt for the lines; default: those beside the data",
-    )  # fmt: skip
+    )
     args, flags = parser.parse_with_flags(argv)
     if args.sentence and args.file != "-":
         raise UsageError(f"--sentence: stands for FILE, which is {args.file}; give one of them")
     if args.file == "-" and sys.stdin is None and not args.sentence:
         raise UsageError("FILE: standard input is closed; name a file")
-    terminal = args.file == "-" and not args.sentence and sys.stdin.isatty()
-    lines = iter(args.sentence or _lines(args.file))
-
-    from ..inference.loaded_run import LoadedRun
-
-    translator = LoadedRun(args.run, args.data, args.tokenizer, flags, args.bpe_codes)
-    if terminal:
-        pair = f"{translator.source} to {translator.target}"
-        print(f"{translator.checkpoint}: {pair}, a sentence a line; Ctrl-D ends", file=sys.stderr)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")  # UTF-8 as the input, in every locale
-    size = 1 if terminal else BUFFER
-    first = 1
-    buffer = list(islice(lines, size))
-    while buffer:
-        for translation in translator.translate(buffer, first):
-            text = json.dumps(asdict(translation), ensure_ascii=False)
-            print(text if args.json else translation.hypothesis)
-        sys.stdout.flush()
-        first += len(buffer)
-        buffer = list(islice(lines, size))
-    return 0
+    return args, flags
 
 
 def _lines(file: str) -> Iterable[str]:

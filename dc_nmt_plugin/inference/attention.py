@@ -10,8 +10,8 @@ from torch import Tensor
 
 from ..errors import UserError
 from ..modules.core.recording import Records
-from .forced_batch import described, recorded_batch, with_target
-from .subject import Subject
+from .forced_batch import ForcedBatch, recorded_batch, with_target
+from .model import LoadedModel
 
 _PARTS = {"weights": "", "global_weights": "global", "local_weights": "local"}
 
@@ -60,8 +60,8 @@ def attentions(records: Records, source_layers: Sequence[int]) -> Iterator[tuple
             elif weights.dim() == 4:
                 yield Site(*tensors.place, part), weights
             else:  # one softmax for each source layer: (B, n, H, T, M)
-                for number, own in zip(source_layers, weights.unbind(dim=1), strict=True):
-                    yield Site(*tensors.place, f"f{number}"), own
+                for number, of_layer in zip(source_layers, weights.unbind(dim=1), strict=True):
+                    yield Site(*tensors.place, f"f{number}"), of_layer
 
 
 class Attention(NamedTuple):
@@ -80,31 +80,31 @@ class Attention(NamedTuple):
 
 @torch.no_grad()
 def attentions_of(
-    subject: Subject, dataset: Any, place: int, target: str | None = None
+    loaded: LoadedModel, dataset: Any, row: int, target: str | None = None
 ) -> dict[Site, Attention]:
     """Returns every attention of a model for one sentence, the encoder's first.
 
     Args:
-        subject: the model
+        loaded: the model
         dataset: of fairseq
-        place: of the sentence in it
+        row: of the sentence in it
         target: pieces of the target sentence to force; None: the model's own translation
 
     Raises:
         UserError: the model records no attention
     """
-    sample: dict[str, Any] = subject.to_device(dataset.collater([dataset[place]]))
+    sample: dict[str, Any] = loaded.to_device(dataset.collater([dataset[row]]))
     if target is None:
-        targets = subject.decode(subject.generator(), sample)
+        targets = loaded.decode(loaded.generator(), sample)
     else:
-        targets = [subject.encode(target, "decoder")]
-    sample = dict(subject.to_device(with_target(subject, sample, targets)))
-    batch = described(subject, sample)
-    source = subject.pieces(batch.source[0], "encoder")
-    words = subject.pieces(batch.target[0], "decoder")
+        targets = [loaded.encode(target, "decoder")]
+    sample = dict(loaded.to_device(with_target(loaded, sample, targets)))
+    batch = ForcedBatch.of(loaded, sample)
+    source = loaded.pieces(batch.source[0], "encoder")
+    words = loaded.pieces(batch.target[0], "decoder")
     attention_at = {}
-    records = recorded_batch(subject, sample, ATTENTIONS)
-    for site, weights in attentions(records, subject.source_layers):
+    records = recorded_batch(loaded, sample, ATTENTIONS)
+    for site, weights in attentions(records, loaded.source_layers):
         of_encoder = site.side == "encoder"
         queries = [*(source if of_encoder else words), "</s>"]
         # of the decoder's own words, those that it read; the queries are the predicted words
@@ -112,5 +112,5 @@ def attentions_of(
         keys = [*source, "</s>"] if to_source else ["<s>", *words]
         attention_at[site] = Attention(queries, keys, weights[0])
     if not attention_at:
-        raise UserError(f"{subject.label}: has no attention that is recorded.")
+        raise UserError(f"{loaded.label}: has no attention that is recorded.")
     return attention_at

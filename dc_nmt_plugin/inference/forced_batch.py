@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..modules import diagnostics
 from ..modules.core.recording import Records, recording
-from .subject import Subject
+from .model import LoadedModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,23 +25,23 @@ class ForcedBatch(diagnostics.Batch):
 
     numbers: list[int]
 
-
-def described(subject: Subject, sample: dict[str, Any]) -> ForcedBatch:
-    """Describes one of fairseq's batches for the reductions."""
-    return ForcedBatch(
-        source=sample["net_input"]["src_tokens"],
-        prefix=sample["net_input"]["prev_output_tokens"],
-        target=sample["target"],
-        padding_idx=subject.padding_idx,
-        numbers=sample["id"].tolist(),
-    )
+    @classmethod
+    def of(cls, loaded: LoadedModel, sample: dict[str, Any]) -> ForcedBatch:
+        """Returns what the reductions need of one of fairseq's batches."""
+        return cls(
+            source=sample["net_input"]["src_tokens"],
+            prefix=sample["net_input"]["prev_output_tokens"],
+            target=sample["target"],
+            padding_idx=loaded.padding_idx,
+            numbers=sample["id"].tolist(),
+        )
 
 
 def with_target(
-    subject: Subject, sample: dict[str, Any], targets: Sequence[Tensor]
+    loaded: LoadedModel, sample: dict[str, Any], targets: Sequence[Tensor]
 ) -> dict[str, Any]:
     """Returns a batch with other target sentences, each ending with the end token."""
-    dictionary = subject.task.target_dictionary
+    dictionary = loaded.task.target_dictionary
 
     def collate(*, move: bool) -> Tensor:
         tokens: Tensor = data_utils.collate_tokens(
@@ -55,25 +55,27 @@ def with_target(
 
 @torch.no_grad()
 def recorded_batch(
-    subject: Subject, sample: dict[str, Any], names: Collection[str] | None = None
+    loaded: LoadedModel, sample: dict[str, Any], names: Collection[str] | None = None
 ) -> Records:
     """Returns everything that all modules record of a batch, auxiliary decoders included.
 
     Keeps the attention weights of all layers, so the batch should be small.
 
     Args:
-        subject: the model
+        loaded: the model
         sample: one of fairseq's batches
         names: of the tensors to record; None for all
     """
-    with recording(subject.model, names) as records:
-        forward(subject, sample, with_auxiliary=True)
+    with recording(loaded.model, names) as records:
+        main_states(loaded, sample, with_auxiliary=True)
     return {name: tensors for name, tensors in records.items() if tensors}
 
 
-def forward(subject: Subject, sample: dict[str, Any], *, with_auxiliary: bool = False) -> Tensor:
-    """Returns the states of the main decoder, (B, T, C)."""
-    model = subject.model
+def main_states(
+    loaded: LoadedModel, sample: dict[str, Any], *, with_auxiliary: bool = False
+) -> Tensor:
+    """Runs a batch through the model, and returns the states of the main decoder, (B, T, C)."""
+    model = loaded.model
     has_auxiliary = len(getattr(model.decoder, "auxiliary", ()))
     options = {"with_auxiliary": True} if with_auxiliary and has_auxiliary else {}
     features: Tensor

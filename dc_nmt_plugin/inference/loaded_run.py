@@ -15,14 +15,21 @@ from fairseq.data.data_utils import infer_language_pair
 from ..errors import UserError
 from ..text.checks import is_visible
 from .attention import Attention, attentions_of
-from .run_text import decoding_of, text_of
+from .model import LoadedModel
+from .run_text import RunText, test_set_flags, text_of
 from .search import refuse_flags
-from .subject import Subject
-from .trained_run import find_runs
+from .trained_run import TrainedRun, find_runs
 
-_OWN_FLAGS = (
-    *("--path", "--task", "--user-dir", "--source-lang", "--target-lang", "--gen-subset"),
-    *("--input", "--tokenizer", "--skip-invalid-size-inputs-valid-test"),
+_SET_BY_RUNS = (
+    "--path",
+    "--task",
+    "--user-dir",
+    "--source-lang",
+    "--target-lang",
+    "--gen-subset",
+    "--input",
+    "--tokenizer",
+    "--skip-invalid-size-inputs-valid-test",
 )
 
 
@@ -63,25 +70,18 @@ class LoadedRun:
         flags: Sequence[str] = (),
         codes: str | os.PathLike[str] | None = None,
     ) -> None:
-        refuse_flags(flags, _OWN_FLAGS)
-        (place,) = find_runs([Path(run)], None if data is None else Path(data))
-        if place.task.get("_name") == "language_modeling":
+        refuse_flags(flags, _SET_BY_RUNS)
+        (self._run,) = find_runs([Path(run)], None if data is None else Path(data))
+        if self._run.task.get("_name") == "language_modeling":
             raise UserError(f"{run}: is a language model; it translates nothing.")
-        self.checkpoint = place.checkpoint
-        self.source, self.target = place.task.get("source_lang"), place.task.get("target_lang")
-        if not self.source or not self.target:  # read from file names
-            self.source, self.target = infer_language_pair(str(place.data))
-        if not self.source or not self.target:
-            raise UserError(
-                f"{place.checkpoint}: does not say its languages, nor do the names of the files in "
-                f"{place.data}; give --data with a folder made by fairseq-preprocess."
-            )
-        own_codes = None if codes is None else Path(codes)
-        self._text = text_of(place, self.source, self.target, tokenizer, own_codes)
-        self._place, self._tokenizer = place, tokenizer
-        self._subject = Subject(place, [*decoding_of(place), *flags], own_flags=())
-        self._generator = self._subject.generator()
-        self.model = self._subject.model
+        self.checkpoint = self._run.checkpoint
+        self.source, self.target = _languages_of(self._run)
+        codes_file = None if codes is None else Path(codes)
+        self._text = text_of(self._run, self.source, self.target, tokenizer, codes_file)
+        self._tokenizer = tokenizer
+        self._loaded = LoadedModel(self._run, [*test_set_flags(self._run), *flags])
+        self._generator = self._loaded.generator()
+        self.model = self._loaded.model
 
     def translate(self, lines: Sequence[str], first: int = 1) -> list[Translation]:
         """Translates raw lines together.
@@ -96,14 +96,8 @@ class LoadedRun:
         lines = [lines] if isinstance(lines, str) else list(lines)
         pieces = self._text.pieces(lines)
         numbers = [n for n, line in enumerate(lines) if is_visible(line) and pieces[n]]
-        dataset = self._subject.encoded([pieces[n] for n in numbers])
-        most = self._subject.positions[0]
-        for number, length in zip(numbers, dataset.src_sizes, strict=True):
-            if length > most:
-                raise UserError(
-                    f"line {first + number}: has {length:,} pieces with its end, and the model "
-                    f"{most:,} positions: split it"
-                )
+        dataset = self._loaded.encoded([pieces[n] for n in numbers])
+        self._check_lengths(dataset, [first + n for n in numbers])
         best = self._best(dataset)
         hypotheses = self._text.raw([text for text, _ in best])
         translations = [Translation(line, "", None) for line in lines]
@@ -115,6 +109,27 @@ class LoadedRun:
                 )
             translations[number] = Translation(lines[number], hypothesis, score)
         return translations
+
+    def _check_lengths(self, dataset: LanguagePairDataset, numbers: Sequence[int]) -> None:
+        longest = self._loaded.positions[0]
+        for number, length in zip(numbers, dataset.src_sizes, strict=True):
+            if length > longest:
+                raise UserError(
+                    f"line {number}: has {length:,} pieces with its end, and the model "
+                    f"{longest:,} positions: split it"
+                )
+
+    @torch.no_grad()
+    def _best(self, dataset: LanguagePairDataset) -> list[tuple[str, float]]:
+        """Returns pieces and score of the best translation of each sentence of a dataset."""
+        best = {}
+        numbers = range(len(dataset))
+        for batch in self._loaded.batches_of(dataset, numbers) if numbers else ():
+            hypotheses = self._loaded.best(self._generator, batch)
+            for number, hypothesis in zip(batch["id"].tolist(), hypotheses, strict=True):
+                score = float(hypothesis["score"]) / math.log(2)
+                best[number] = (self._loaded.target_text(hypothesis["tokens"]), score)
+        return [best[number] for number in numbers]
 
     def attention(self, sentence: str, target: str | None = None) -> dict[str, Attention]:
         """Returns every attention of the model for a raw sentence.
@@ -129,28 +144,35 @@ class LoadedRun:
         Raises:
             UserError: a sentence without words
         """
-        lines = [(self._text, "sentence", sentence)]
+        source_pieces = _pieces_of("sentence", sentence, self._text)
+        target_pieces = None
         if target is not None:
-            subject = self._subject
-            text = text_of(self._place, subject.target_lang, subject.source_lang, self._tokenizer)
-            lines.append((text, "target", target))
-        pieces = []
-        for text, name, line in lines:
-            if not is_visible(line):
-                raise UserError(f"{name}: has no words")
-            pieces += text.pieces([line])
-        dataset = self._subject.encoded(pieces[:1])
-        attentions = attentions_of(self._subject, dataset, 0, pieces[1] if pieces[1:] else None)
+            text = text_of(self._run, self.target, self.source, self._tokenizer)
+            target_pieces = _pieces_of("target", target, text)
+        dataset = self._loaded.encoded([source_pieces])
+        attentions = attentions_of(self._loaded, dataset, 0, target_pieces)
         return {site.name: attention for site, attention in attentions.items()}
 
-    @torch.no_grad()
-    def _best(self, dataset: LanguagePairDataset) -> list[tuple[str, float]]:
-        """Returns pieces and score of the best translation of each sentence of a dataset."""
-        subject, best = self._subject, {}
-        numbers = range(len(dataset))
-        for batch in subject.batches_of(dataset, numbers) if numbers else ():
-            hypotheses = subject.best(self._generator, batch)
-            for number, each in zip(batch["id"].tolist(), hypotheses, strict=True):
-                score = float(each["score"]) / math.log(2)
-                best[number] = (subject.target_text(each["tokens"]), score)
-        return [best[number] for number in numbers]
+
+def _languages_of(run: TrainedRun) -> tuple[str, str]:
+    """Returns the source and target language of a run.
+
+    Raises:
+        UserError: neither the checkpoint nor the names of its data say them
+    """
+    source, target = run.task.get("source_lang"), run.task.get("target_lang")
+    if not source or not target:
+        source, target = infer_language_pair(str(run.data))
+    if not source or not target:
+        raise UserError(
+            f"{run.checkpoint}: does not say its languages, nor do the names of the files in "
+            f"{run.data}; give --data with a folder made by fairseq-preprocess."
+        )
+    return source, target
+
+
+def _pieces_of(name: str, line: str, text: RunText) -> str:
+    if not is_visible(line):
+        raise UserError(f"{name}: has no words")
+    (pieces,) = text.pieces([line])
+    return pieces

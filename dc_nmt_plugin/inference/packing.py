@@ -12,18 +12,18 @@ from pathlib import Path
 from ..checkpoints.names import CHECKPOINTS
 from ..errors import UsageError, UserError
 from ..evaluation.systems import files_of
-from ..evaluation.texts import load_texts
+from ..evaluation.texts import Texts, load_texts
 from ..files import making, replacing, write_lines
 from ..runs.finding import Run, located
 from ..runs.record import CURVE, RECORD, Decoding, Record, TextFile, read_record, update_record
+from .trained_run import TrainedRun
+from .words import codes_folder
 
 DATA = "data/bin"  # inside the folder of a packed model
 _TEXT = re.compile(r"(?:.*/)?(runs/[^/]+/data/.*)")  # where recipes put a task's text
 
 
-def pack(
-    folder: Path, to: Path, model: tuple[Path, Path] | None, codes: Path | None = None
-) -> None:
+def pack(folder: Path, to: Path, model: TrainedRun | None, codes: Path | None = None) -> None:
     """Writes a run's record, translations and learning curve, and its model if asked for.
 
     The packed folder is read as the run's own is: ``dc-nmt results``, ``compare`` and ``analyze
@@ -33,32 +33,24 @@ def pack(
     Args:
         folder: of the run
         to: made where it is missing; files of an earlier pack of the same run are replaced
-        model: its checkpoint and the folder of its dictionaries; None: pack no model
+        model: of the run; None: pack no model
         codes: BPE codes that are not in the run's own place
 
     Raises:
         UserError: `to` has something else, or a text or dictionary is missing
     """
     record = read_record(folder)
-    exists = to.is_file() or (to.is_dir() and any(to.iterdir()))
-    if exists:
-        known = read_record(to) if (to / RECORD).is_file() else None
-        if known is None or known.written_in or known.settings != record.settings:
-            raise UsageError(f"--run {to}: has something else; name another folder")
+    exists = _is_earlier_pack(to, record)
     runs = Run.all_of(folder)
     # all that can fail comes before anything is written
     texts = [load_texts(files_of(run)) for run in runs]
-    if model and not any(model[1].glob("dict.*.txt")):
-        raise UserError(f"{folder}: its dictionaries are not there: {model[1]}")
+    if model and not any(model.data.glob("dict.*.txt")):
+        raise UserError(f"{folder}: its dictionaries are not there: {model.data}")
     with nullcontext(to) if exists else making(to) as part:
         decodings = []
         for run, text in zip(runs, texts, strict=True):
-            # tokenised as it was translated: what is tokenised again need not be the same
-            side = text.raw if run.decoding.kind == "raw" else text.tokenized or text.raw
-            name = f"-{run.decoding.key}" if run.decoding.key else ""
-            path = part / re.sub(r"[^\w.+-]", "_", f"hypotheses{name}.{record.data.target}")
-            write_lines(path, side.hypotheses)
-            decodings.append(_portable_decoding(run, to, path.name))
+            name = _write_hypotheses(run, text, part)
+            decodings.append(_portable_decoding(run, to, name))
         has_curve = (folder / CURVE).is_file()
         if has_curve:
             shutil.copyfile(folder / CURVE, part / CURVE)
@@ -66,7 +58,7 @@ def pack(
         if data:
             data = DATA if model else _portable(folder / RECORD, record, data, to)
         if model:
-            _write_model(*model, codes, part)
+            _write_model(model, codes, part)
         packed = replace(
             record,
             data=replace(record.data, folder=data),
@@ -76,6 +68,32 @@ def pack(
             written_in=None,
         )
         update_record(part / RECORD, lambda _: packed)
+
+
+def _is_earlier_pack(to: Path, record: Record) -> bool:
+    """Returns True for an earlier pack of the run, False for an empty or missing folder.
+
+    Raises:
+        UsageError: it has something else
+    """
+    is_taken = to.is_file() or (to.is_dir() and any(to.iterdir()))
+    if not is_taken:
+        return False
+    if (to / RECORD).is_file():
+        known = read_record(to)
+        if not known.written_in and known.settings == record.settings:
+            return True
+    raise UsageError(f"--run {to}: has something else; name another folder")
+
+
+def _write_hypotheses(run: Run, texts: Texts, to: Path) -> str:
+    """Writes the hypotheses of one translation of a run, and returns the file's name."""
+    # tokenised as it was translated: what is tokenised again need not be the same
+    side = texts.raw if run.decoding.kind == "raw" else texts.tokenized or texts.raw
+    key = f"-{run.decoding.key}" if run.decoding.key else ""
+    name = re.sub(r"[^\w.+-]", "_", f"hypotheses{key}.{run.record.data.target}")
+    write_lines(to / name, side.hypotheses)
+    return name
 
 
 def _portable_decoding(run: Run, to: Path, hypotheses: str) -> Decoding:
@@ -106,22 +124,23 @@ def _portable(origin: Path, record: Record, path: str, to: Path) -> str:
     return of_task[1] if of_task else Path(os.path.relpath(full, to.resolve())).as_posix()
 
 
-def _write_model(checkpoint: Path, data: Path, codes: Path | None, to: Path) -> None:
+def _write_model(run: TrainedRun, codes: Path | None, to: Path) -> None:
     """Writes the model in half precision, its dictionaries and its segmentation."""
     import torch
 
     from ..checkpoints.loading import load_checkpoint
     from ..checkpoints.plain import portable
 
-    state = portable(load_checkpoint(str(checkpoint)), str(checkpoint), DATA)
-    place = to / CHECKPOINTS[0]
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(place) as temporary:
+    name = str(run.checkpoint)
+    state = portable(load_checkpoint(name), name, DATA)
+    checkpoint = to / CHECKPOINTS[0]
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(checkpoint) as temporary:
         torch.save(state, temporary)
-    beside = data.resolve().parent
+    beside = run.data.resolve().parent
     for origin, inside, pattern in (
-        (data, DATA, "dict.*.txt"),
-        (beside / data.resolve().name.replace("bin", "bpe", 1), "data/bpe", "codes*"),
+        (run.data, DATA, "dict.*.txt"),
+        (codes_folder(run.data), "data/bpe", "codes*"),
         (beside / "raw", "data/raw", "manifest.json"),
         (beside / "raw", "data/raw", "truecase.*"),
     ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import UserError
 from ..flags import as_flags
@@ -45,7 +46,7 @@ class RunText:
 
 
 def text_of(
-    place: TrainedRun,
+    run: TrainedRun,
     source: str,
     target: str,
     tokenizer: str | None = None,
@@ -54,7 +55,7 @@ def text_of(
     """Returns the text processing of a run: as it was prepared, else as its score undid it.
 
     Args:
-        place: of the run
+        run: whose text it is
         source, target: languages
         tokenizer: one of TOKENIZERS, for lines that already have the case of the training text
         codes: of subword-nmt; None: those beside the data
@@ -64,51 +65,66 @@ def text_of(
     """
     if codes is not None and not codes.is_file():
         raise UserError(f"--bpe-codes {codes}: no such file")
-    codes = codes or codes_of(place.data, source)
-    words = (place.data / f"dict.{source}.txt").read_text("utf-8")
-    form = unicode_form(word for word in words.splitlines() if not word.isascii())
+    codes = codes or codes_of(run.data, source)
+    words = (run.data / f"dict.{source}.txt").read_text("utf-8")
     if codes is None and "@@ " in words:
         raise UserError(
-            f"{place.data}: its text is segmented by BPE, and the codes are missing: name "
+            f"{run.data}: its text is segmented by BPE, and the codes are missing: name "
             "subword-nmt's file with --bpe-codes"
         )
-    prepared = None if tokenizer else preparation_of(place.data)
-    if prepared is None:
-        name = tokenizer or _scored_as(place)
-        return RunText(
-            lambda lines: tokenize(lines, name, source), codes, name, False, target, form
-        )
-    settings = TextSettings(**prepared["text"])
+    form = unicode_form(word for word in words.splitlines() if not word.isascii())
+    preparation = None if tokenizer else preparation_of(run.data)
+    if preparation is not None:
+        return _as_prepared(run, preparation, source, target, codes, form)
+    name = tokenizer or _tokenizer_of_score(run)
+
+    def tokens(lines: Sequence[str]) -> list[str]:
+        return tokenize(lines, name, source)
+
+    return RunText(tokens, codes, name, truecased=False, target=target, form=form)
+
+
+def _as_prepared(
+    run: TrainedRun,
+    preparation: dict[str, Any],
+    source: str,
+    target: str,
+    codes: Path | None,
+    form: UnicodeForm | None,
+) -> RunText:
+    """Returns the text processing that ``dc-nmt prepare`` wrote down."""
+    settings = TextSettings(**preparation["text"])
+    truecased = settings.casing == "truecase"
     truecase: Callable[[str], str] = str
-    if settings.casing == "truecase":
-        truecaser = place.data.resolve().parent / f"raw/truecase.{source}"
+    if truecased:
+        truecaser = run.data.resolve().parent / f"raw/truecase.{source}"
         if not truecaser.is_file():
             raise UserError(
-                f"{truecaser}: is missing; dc-nmt prepare {prepared['task']} leaves it there"
+                f"{truecaser}: is missing; dc-nmt prepare {preparation['task']} leaves it there"
             )
         truecase = load_truecaser(truecaser)
 
     def tokens(lines: Sequence[str]) -> list[str]:
         return [truecase(line) for line in tokenise(lines, source, settings)]
 
-    return RunText(tokens, codes, settings.scored_as, settings.casing == "truecase", target, form)
+    return RunText(tokens, codes, settings.scored_as, truecased, target, form)
 
 
-def _scored_as(place: TrainedRun) -> str:
+def _tokenizer_of_score(run: TrainedRun) -> str:
     """Returns the tokenizer that the run's score undid."""
-    record = record_of(place.folder)
+    record = record_of(run.folder)
     scored = record.decoding() if record else None
-    if scored is None or not scored.scores or scored.truecased:
-        raise UserError(
-            f"{place.folder}: neither a recipe nor a score records how its text was "
-            f"{'truecased' if scored and scored.truecased else 'tokenised'}: prepare the "
-            "lines yourself, as far as BPE, and give --tokenizer none, or another one that does it"
-        )
-    return scored.tokenizer
+    if scored is not None and scored.scores and not scored.truecased:
+        return scored.tokenizer
+    unknown = "truecased" if scored is not None and scored.truecased else "tokenised"
+    raise UserError(
+        f"{run.folder}: neither a recipe nor a score records how its text was {unknown}: prepare "
+        "the lines yourself, as far as BPE, and give --tokenizer none, or another one that does it"
+    )
 
 
-def decoding_of(place: TrainedRun) -> list[str]:
+def test_set_flags(run: TrainedRun) -> list[str]:
     """Returns the flags that translated a run's test set; none before its evaluation."""
-    record = record_of(place.folder)
+    record = record_of(run.folder)
     decoding = record.decoding() if record else None
     return as_flags(decoding.search) if decoding else []

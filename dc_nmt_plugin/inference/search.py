@@ -10,18 +10,35 @@ from ..errors import UsageError
 from ..flags import flag_name, flag_value
 from ..models.fairseq_flags import GENERATE, parse_flags
 
+SET_BY_ANALYSES = (
+    "--path",
+    "--gen-subset",
+    "--task",
+    "--user-dir",
+    "--decode-with",
+    "--no-aux-fusion",
+)
 # without effect on scored or printed hypotheses, so refused
 _UNUSED = (
-    *("--bpe", "--constraints", "--lm-path", "--nbest", "--prefix-size", "--print-alignment"),
-    *("--replace-unk", "--results-path", "--sacrebleu", "--score-reference", "--scoring"),
+    "--bpe",
+    "--constraints",
+    "--lm-path",
+    "--nbest",
+    "--prefix-size",
+    "--print-alignment",
+    "--replace-unk",
+    "--results-path",
+    "--sacrebleu",
+    "--score-reference",
+    "--scoring",
 )
 _LEAST = dict.fromkeys(("max_len_a", "max_len_b", "min_len", "seed"), 0.0)
 _LEAST |= {"beam": 1, "required_batch_size_multiple": 1, "temperature": 1e-6}
 
 
-def refuse_flags(flags: Sequence[str], own: Sequence[str]) -> None:
-    """Raises UserError for a flag of `own`, which are set here, or one that would be ignored."""
-    for flag in own:
+def refuse_flags(flags: Sequence[str], set_here: Sequence[str]) -> None:
+    """Raises UserError for a flag of `set_here`, or a flag that would be ignored."""
+    for flag in set_here:
         if flag_value(flags, flag) is not None or flag in flags:
             raise UsageError(f"{flag}: this command sets it by itself.")
     for flag in _UNUSED:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,33 +51,33 @@ def find_runs(
         raise UsageError(f"--data {data}: has no dictionaries; fairseq-preprocess makes them.")
     checkpoints = [_checkpoint(path) for path in runs]
     trained_runs = []
-    for label, path, checkpoint in zip(labels(runs, names), runs, checkpoints, strict=True):
-        folder = path if path.is_dir() else _run_of(checkpoint)
+    for label, path, checkpoint in zip(run_names(runs, names), runs, checkpoints, strict=True):
+        folder = path if path.is_dir() else _run_folder(checkpoint)
         task = saved_settings(load_checkpoint(str(checkpoint), mmap=True), "task")
         record = record_of(folder)
         if record and not (task.get("source_lang") and task.get("target_lang")):
             # fairseq reads them from names of files, which a packed run has not
             task |= {"source_lang": record.data.source, "target_lang": record.data.target}
-        own_data = data or _data(folder, task, path)
-        trained_runs.append(TrainedRun(label, folder, checkpoint, own_data, task))
+        folder_of_data = data or _data_of(folder, task, path)
+        trained_runs.append(TrainedRun(label, folder, checkpoint, folder_of_data, task))
     return trained_runs
 
 
-def labels(runs: Sequence[Path], names: Sequence[str] | None) -> list[str]:
+def run_names(runs: Sequence[Path], names: Sequence[str] | None) -> list[str]:
     """Returns the names of runs: the given ones, or their own; folders distinguish equal ones.
 
     Raises:
         UserError: another number of names, or one name twice
     """
-    places = [_run_of(run.resolve()) if run.is_file() else run.resolve() for run in runs]
-    own = []
-    for place in places:
-        record = record_of(place) if place.is_dir() else None
-        own.append(record.name if record else place.name)
-    own = distinguished(own, places)
-    if len(set(own)) < len(own):  # several checkpoints of one folder
-        own = list(map(str, runs))
-    return chosen_names(names, own)
+    folders = [_run_folder(run.resolve()) if run.is_file() else run.resolve() for run in runs]
+    recorded = []
+    for folder in folders:
+        record = record_of(folder) if folder.is_dir() else None
+        recorded.append(record.name if record else folder.name)
+    recorded = distinguished(recorded, folders)
+    if len(set(recorded)) < len(recorded):  # several checkpoints of one folder
+        recorded = [str(run) for run in runs]
+    return chosen_names(names, recorded)
 
 
 def _checkpoint(path: Path) -> Path:
@@ -95,14 +95,14 @@ def _checkpoint(path: Path) -> Path:
     return checkpoint
 
 
-def _run_of(checkpoint: Path) -> Path:
+def _run_folder(checkpoint: Path) -> Path:
     folder = checkpoint.parent
     if (folder / RECORD).is_file():
         return folder
     return folder.parent if re.fullmatch(r"checkpoints|average(-\d+)?", folder.name) else folder
 
 
-def _data(folder: Path, task: dict[str, Any], path: Path) -> Path:
+def _data_of(folder: Path, task: dict[str, Any], path: Path) -> Path:
     """Returns the data folder of a run: of its record, or as its checkpoint says."""
     record = record_of(folder)
     named = []
@@ -110,21 +110,14 @@ def _data(folder: Path, task: dict[str, Any], path: Path) -> Path:
         named.append(Path(located(folder / RECORD, record, record.data.folder) or ""))
     if task.get("data"):
         named.append(Path(str(task["data"]).split(":")[0]))
-    others = []
-    for path in named:
-        # The path is relative to where training started. Recipes have the data beside the runs
-        # or in data/ there, also in a folder that was moved.
-        above = folder.resolve().parents
-        near = (above[0] / path.name, above[0] / "data" / path.name)
-        for place in (*(parent / path for parent in above), *near, path):
-            if not _has_dictionaries(place):
-                continue
-            if record is None or is_its_text(record, place):
-                return place
-            others.append(place)  # text of another run
-    if others:
+    other_text = None
+    for candidate in _candidates(folder, named):
+        if record is None or is_its_text(record, candidate):
+            return candidate
+        other_text = other_text or candidate
+    if other_text:
         raise UserError(
-            f"{folder} was trained when {others[0]} had other text: prepare that text again, or "
+            f"{folder} was trained when {other_text} had other text: prepare that text again, or "
             "name the folder that has it with --data."
         )
     tried = f" ({named[0]} has none)" if named else ""
@@ -133,6 +126,18 @@ def _data(folder: Path, task: dict[str, Any], path: Path) -> Path:
         "fairseq-preprocess with --data, or take the run to another place with 'dc-nmt export RUN "
         "--run DIR', where it was trained."
     )
+
+
+def _candidates(folder: Path, named: Sequence[Path]) -> Iterator[Path]:
+    """Yields the folders with dictionaries that may be the data of a run in `folder`."""
+    # A path is relative to where training started. Recipes have the data beside the runs
+    # or in data/ there, also in a folder that was moved.
+    above = folder.resolve().parents
+    for path in named:
+        near = (above[0] / path.name, above[0] / "data" / path.name)
+        for candidate in (*(parent / path for parent in above), *near, path):
+            if _has_dictionaries(candidate):
+                yield candidate
 
 
 def _has_dictionaries(folder: Path) -> bool:

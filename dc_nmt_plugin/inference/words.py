@@ -46,11 +46,13 @@ def words_of(pieces: Sequence[str], kind: str) -> list[str]:
     """Returns words in plain text: pieces joined, Moses' escapes undone."""
     words = []
     for begin, end in word_spans(pieces, kind):
-        own = pieces[begin:end]
+        word_pieces = pieces[begin:end]
         if kind == "subword_nmt":
-            own = [piece.removesuffix(CONTINUED) for piece in own]
-        word = "".join(own)
-        words.append(html.unescape(word.replace(MARK, "") if kind == "sentencepiece" else word))
+            word_pieces = [piece.removesuffix(CONTINUED) for piece in word_pieces]
+        word = "".join(word_pieces)
+        if kind == "sentencepiece":
+            word = word.replace(MARK, "")
+        words.append(html.unescape(word))
     return words
 
 
@@ -69,13 +71,18 @@ def segment(line: str, data: Path, lang: str) -> str:
 
 
 def codes_of(data: Path, lang: str) -> Path | None:
-    """Returns the file of a language's BPE codes beside the data, or None.
+    """Returns the file of a language's BPE codes beside the data, or None."""
+    folder = codes_folder(data)
+    for name in (f"codes.{lang}", "codes"):
+        if (folder / name).is_file():
+            return folder / name
+    return None
 
-    A folder ``bin-NAME`` of data has its codes in ``bpe-NAME`` beside it.
-    """
-    folder = data.resolve().parent / data.resolve().name.replace("bin", "bpe", 1)
-    names = (f"codes.{lang}", "codes")
-    return next((folder / name for name in names if (folder / name).is_file()), None)
+
+def codes_folder(data: Path) -> Path:
+    """Returns the folder beside the data that has its BPE codes: ``bpe-NAME`` for ``bin-NAME``."""
+    full = data.resolve()
+    return full.parent / full.name.replace("bin", "bpe", 1)
 
 
 @lru_cache(maxsize=4)

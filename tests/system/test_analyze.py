@@ -2,7 +2,6 @@
 
 import json
 import math
-from argparse import Namespace
 
 import pytest
 import torch
@@ -17,9 +16,9 @@ from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis import ANALYSES
 from dc_nmt_plugin.analysis.dependency import without_fusion
 from dc_nmt_plugin.analysis.forced import samples
+from dc_nmt_plugin.analysis.subject import Subject
 from dc_nmt_plugin.analysis.text_score import TextScore
-from dc_nmt_plugin.inference.forced_batch import described, recorded_batch
-from dc_nmt_plugin.inference.subject import Subject
+from dc_nmt_plugin.inference.forced_batch import ForcedBatch, recorded_batch
 from dc_nmt_plugin.inference.trained_run import find_runs
 from dc_nmt_plugin.runs.record import Data
 
@@ -103,7 +102,7 @@ def subject_of(folder, subset="test"):
 def one_by_one(subject, text="reference"):
     """A batch without any padding for each sentence, and what all modules recorded."""
     return [
-        (described(subject, sample), recorded_batch(subject, sample))
+        (ForcedBatch.of(subject, sample), recorded_batch(subject, sample))
         for sample in samples(subject, text)
     ]
 
@@ -205,7 +204,7 @@ def test_a_sample_has_its_own_references_and_a_group_its_lengths(models, measure
     folder, texts = models("transformer_mlmha"), corpus.parent / "text"
     (found,) = find_runs([folder])
     subject = Subject(found, OPTIONS, "test", 9)
-    score = TextScore(subject, Namespace(reference=None, tokenizer=None, truecased=False))
+    score = TextScore(subject)
     target = (texts / "test.yy").read_text().splitlines()
     own = score.references(dict.fromkeys(subject.numbers))
     assert own == [target[number] for number in subject.numbers] != target[:9]
@@ -276,7 +275,10 @@ def test_bad_input_is_one_sentence(models, analyze, corpus, tmp_path):
         ),
         (["parts-of-speech", ctx, "--tags", short], ["--tags", "1 line for 50 sentences"]),
         (["parts-of-speech", ctx, "--tags", wrong], ["line 1", "1 tag for the", "words"]),
-        (["previous-words", gru_run, "--longest", "0"], ["--longest: 0 is not allowed"]),
+        (
+            ["previous-words", gru_run, "--longest", "0"],
+            ["--longest: '0' is not a whole number"],
+        ),
     ):
         code, output, errors = analyze(*arguments)
         assert code in (1, 2) and not output, arguments

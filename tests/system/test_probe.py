@@ -12,7 +12,7 @@ from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis.probing.classifier import SETTINGS
 from dc_nmt_plugin.analysis.probing.encoding import SentenceEncoder, layer_output
 from dc_nmt_plugin.analysis.probing.tasks import FILES
-from dc_nmt_plugin.inference.subject import Subject
+from dc_nmt_plugin.inference.model import LoadedModel
 from dc_nmt_plugin.inference.trained_run import find_runs
 
 
@@ -57,7 +57,7 @@ def probe(capsys, monkeypatch):
 
 def encoder_of(run, layer=None):
     (found,) = find_runs([run])
-    return SentenceEncoder(Subject(found, ["--cpu"]), layer)
+    return SentenceEncoder(LoadedModel(found, ["--cpu"]), layer)
 
 
 def test_the_vectors(run):
@@ -65,7 +65,7 @@ def test_the_vectors(run):
     lines = ["badun kefar logol", "mifar", "lodun lodun midun kegol"]
     encoder = encoder_of(run)
     found = encoder.encode(lines)
-    model, dictionary = encoder.subject.model, encoder.subject.task.source_dictionary
+    model, dictionary = encoder.loaded.model, encoder.loaded.task.source_dictionary
     with torch.no_grad():
         for line, vector in zip(lines, found, strict=True):
             tokens = dictionary.encode_line(line, add_if_not_exist=False).long()[None]

@@ -89,7 +89,7 @@ def probe(data: Data, classes: int, setting: Setting, seed: int = 1) -> Chosen:
         _train(data, classes, setting, hidden, dropout, seed)
         for hidden, dropout in product(setting.hidden, setting.dropout)
     ]
-    return max(trained, key=lambda each: each.valid)
+    return max(trained, key=lambda chosen: chosen.valid)
 
 
 def _train(
@@ -106,9 +106,9 @@ def _train(
         optimiser = torch.optim.RMSprop(model.parameters(), lr=setting.lr, alpha=0.9)
         for epoch in range(1, setting.epochs + 1):
             model.train()
-            for places in torch.randperm(len(x), generator=generator).split(setting.batch):
-                places = places.to(x.device)
-                loss = nn.functional.cross_entropy(model(x[places]), y[places])
+            for rows in torch.randperm(len(x), generator=generator).split(setting.batch):
+                rows = rows.to(x.device)
+                loss = nn.functional.cross_entropy(model(x[rows]), y[rows])
                 loss = loss + setting.l2 * model.hidden.weight.square().sum()
                 optimiser.zero_grad()
                 loss.backward()

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ...errors import UsageError, UserError
-from ...inference.subject import STOCK_RECORDS_NOTHING, Subject
+from ...inference.model import STOCK_RECORDS_NOTHING, LoadedModel
 from ...inference.words import segment
 
 ENCODERS = {
@@ -23,32 +23,32 @@ class SentenceEncoder:
     """Computes vectors of sentences by a model, by the untrained model, or by its embeddings.
 
     Args:
-        subject: the model
+        loaded: the model
         layer: encoder layer whose output is averaged, from 1; None for the top
 
     Raises:
         UserError: no such layer; fairseq's own model
     """
 
-    def __init__(self, subject: Subject, layer: int | None = None) -> None:
-        self.subject = subject
-        if not subject.records:
-            raise UserError(f"{subject.label}: {STOCK_RECORDS_NOTHING}")
-        stack = getattr(subject.model.encoder, "stack", None)
+    def __init__(self, loaded: LoadedModel, layer: int | None = None) -> None:
+        self.loaded = loaded
+        if not loaded.records:
+            raise UserError(f"{loaded.label}: {STOCK_RECORDS_NOTHING}")
+        stack = getattr(loaded.model.encoder, "stack", None)
         layers = 1 if stack is None else len(stack.layers)
         self.layer = layers if layer is None else layer
         if not 1 <= self.layer <= layers:
-            raise UsageError(f"--layer {layer}: is not from 1 to {layers} ({subject.label}).")
-        self.device = next(subject.model.parameters()).device
+            raise UsageError(f"--layer {layer}: is not from 1 to {layers} ({loaded.label}).")
+        self.device = next(loaded.model.parameters()).device
 
     def _dataset(self, sentences: Sequence[str]) -> Any:
-        lang, data = self.subject.source_lang, self.subject.run.data
-        return self.subject.encoded([segment(line, data, lang) for line in sentences])
+        lang, data = self.loaded.source_lang, self.loaded.run.data
+        return self.loaded.encoded([segment(line, data, lang) for line in sentences])
 
     def unknown(self, sentences: Sequence[str]) -> float:
         """Returns the share of unknown pieces in %."""
         pieces = torch.cat([row[:-1] for row in self._dataset(sentences).src])
-        unknown = pieces.eq(self.subject.task.source_dictionary.unk())
+        unknown = pieces.eq(self.loaded.task.source_dictionary.unk())
         return 100 * float(unknown.float().mean())
 
     @torch.no_grad()
@@ -59,12 +59,12 @@ class SentenceEncoder:
             sentences: tokenised
             encoder: a key of :data:`ENCODERS`
         """
-        model = self.subject.model
+        model = self.loaded.model
         if encoder == "random":
-            model = untrained(self.subject).to(self.device)
+            model = untrained(self.loaded).to(self.device)
         numbers = range(len(sentences))
         vectors: dict[int, Tensor] = {}
-        for batch in self.subject.batches_of(self._dataset(sentences), numbers):
+        for batch in self.loaded.batches_of(self._dataset(sentences), numbers):
             means = self._means(model, batch["net_input"]["src_tokens"], encoder)
             vectors.update(zip(batch["id"].tolist(), means, strict=True))
         return torch.stack([vectors[number] for number in numbers])
@@ -75,7 +75,7 @@ class SentenceEncoder:
         The end token's embedding is the same in every sentence. Its share in a mean would reveal
         the sentence's length.
         """
-        dictionary = self.subject.task.source_dictionary
+        dictionary = self.loaded.task.source_dictionary
         real = tokens.ne(dictionary.pad())
         if encoder == "bag":
             states = model.encoder.embed_tokens(tokens)
@@ -108,12 +108,12 @@ def layer_output(encoder: Any, tokens: Tensor, layer: int) -> Tensor:
     return outputs[layer - 1]
 
 
-def untrained(subject: Subject) -> Any:
+def untrained(loaded: LoadedModel) -> Any:
     """Returns the untrained model, always with the same random numbers."""
     from fairseq import checkpoint_utils
 
-    state = checkpoint_utils.load_checkpoint_to_cpu(str(subject.run.checkpoint))
+    state = checkpoint_utils.load_checkpoint_to_cpu(str(loaded.run.checkpoint))
     settings = state["cfg"].model if state.get("cfg") is not None else state["args"]
     with torch.random.fork_rng(devices=[]):  # models are built on the CPU
         torch.manual_seed(1)
-        return subject.task.build_model(settings, from_checkpoint=True).eval()
+        return loaded.task.build_model(settings, from_checkpoint=True).eval()

@@ -1,68 +1,106 @@
-"""Probing accuracies of a task, as the papers' tables, and as a figure."""
+"""Probing accuracies of a model, as the papers' tables, and as a figure."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
 
 from ..figure import Chart, draw_charts
-from ..report import Results, Table
-from .classifier import Setting, probe
+from ..report import Table
+from .classifier import Chosen, Setting, probe
 from .encoding import ENCODERS, SentenceEncoder
 from .tasks import GROUPS, SPLITS, ProbingTask
 
 
-def accuracies(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) -> dict[str, Any]:
-    """Returns the accuracies of the three encoders and of the most frequent class, in %."""
+@dataclass(frozen=True)
+class TaskAccuracies:
+    """Accuracies of one task: of the most frequent class, %, and of :data:`.encoding.ENCODERS`."""
+
+    majority: float
+    trained: Chosen
+    random: Chosen
+    bag: Chosen
+
+    def test(self, encoder: str) -> float:
+        """Returns the accuracy, %, on the test sentences."""
+        chosen: Chosen = getattr(self, encoder)
+        return chosen.test
+
+
+@dataclass(frozen=True)
+class Probing:
+    """Accuracies of one model.
+
+    Attributes:
+        layer: of the encoder
+        unknown: pieces of all sentences, %
+        tasks: name → accuracies
+    """
+
+    layer: int
+    unknown: float
+    tasks: dict[str, TaskAccuracies]
+
+
+def probe_encoder(
+    encoder: SentenceEncoder, tasks: Sequence[ProbingTask], setting: Setting
+) -> Probing:
+    """Trains and tests the classifiers of all tasks."""
+    sentences = [sentence for task in tasks for sentence in task.sentences]
+    unknown = encoder.unknown(sentences)
+    accuracies = {task.name: accuracies_of(task, encoder, setting) for task in tasks}
+    return Probing(encoder.layer, unknown, accuracies)
+
+
+def accuracies_of(task: ProbingTask, encoder: SentenceEncoder, setting: Setting) -> TaskAccuracies:
+    """Returns the accuracies of the three encoders and of the most frequent class."""
     labels = torch.tensor(task.labels, device=encoder.device)
-    accuracy_of: dict[str, Any] = {"majority": task.majority}
+    chosen = {}
     for name in ENCODERS:
         vectors = encoder.encode(task.sentences, name).to(encoder.device)
         data = {}
         for split in SPLITS:
-            places = torch.tensor(task.places(split), device=encoder.device)
-            data[split] = (vectors[places], labels[places])
-        accuracy_of[name] = asdict(probe(data, len(task.classes), setting))
-    return accuracy_of
+            rows = torch.tensor(task.rows(split), device=encoder.device)
+            data[split] = (vectors[rows], labels[rows])
+        chosen[name] = probe(data, len(task.classes), setting)
+    return TaskAccuracies(task.majority, **chosen)
 
 
-def table(results: Results, title: str) -> Table:
-    """Returns the table: tasks by group with averages; runs, controls, most frequent class.
-
-    Args:
-        results: label of a run → {"tasks": {task: {encoder: …, "majority": %}}}
-        title: of the table
-    """
+def probing_table(results: Mapping[str, Probing], title: str) -> Table:
+    """Returns the table: tasks by group with averages; runs, controls, most frequent class."""
     header = ["", "task", "majority"]
     for label in results:
         header += [label, "random", "bag"]
-    scores = Table(title, header)
+    table = Table(title, header)
     for group, names in GROUPS.items():
         lines = {name: _line(results, name) for name in names if _has(results, name)}
-        for place, (name, line) in enumerate(lines.items()):
-            scores.rows.append(["" if place else group, name, *(f"{value:.2f}" for value in line)])
+        for name, line in lines.items():
+            table.rows.append([group, name, *(f"{value:.2f}" for value in line)])
+            group = ""  # stands in its first row alone
         # an average over fewer tasks than the papers' would be another number
         if len(lines) == len(names):
             means = [sum(column) / len(names) for column in zip(*lines.values(), strict=True)]
-            scores.rows.append(["", "#Avg", *(f"{mean:.2f}" for mean in means)])
-    return scores
+            table.rows.append(["", "#Avg", *(f"{mean:.2f}" for mean in means)])
+    return table
 
 
-def draw(figure: Any, results: Results) -> None:
+def draw(figure: Any, results: Mapping[str, Probing]) -> None:
     """Draws a panel for each task: bars by run, of its encoder and the controls."""
     charts = []
     for name in (name for names in GROUPS.values() for name in names if _has(results, name)):
+        accuracies = [result.tasks[name] for result in results.values()]
         bars = {}
         for encoder, about in ENCODERS.items():
-            bars[about] = [result["tasks"][name][encoder]["test"] for result in results.values()]
-        most_frequent = next(iter(results.values()))["tasks"][name]["majority"]
+            bars[about] = [accuracy.test(encoder) for accuracy in accuracies]
+        mark = partial(_mark, accuracies[0].majority)
+        groups = [*results]
         charts.append(
-            Chart("run", "accuracy, %", bars=bars, groups=[*results], title=name,
-                  finish=partial(_mark, most_frequent))
-        )  # fmt: skip
+            Chart("run", "accuracy, %", bars=bars, groups=groups, title=name, finish=mark)
+        )
     draw_charts(figure, charts)
 
 
@@ -70,13 +108,13 @@ def _mark(most_frequent: float, axes: Any) -> None:
     axes.axhline(most_frequent, color="black", linestyle="--", label="most frequent class")
 
 
-def _has(results: Results, name: str) -> bool:
-    return name in next(iter(results.values()))["tasks"]
+def _has(results: Mapping[str, Probing], name: str) -> bool:
+    return name in next(iter(results.values())).tasks
 
 
-def _line(results: Results, name: str) -> list[float]:
+def _line(results: Mapping[str, Probing], name: str) -> list[float]:
     """Returns the numbers of a task's row."""
-    line = [next(iter(results.values()))["tasks"][name]["majority"]]
+    line = [next(iter(results.values())).tasks[name].majority]
     for result in results.values():
-        line += [result["tasks"][name][encoder]["test"] for encoder in ENCODERS]
+        line += [result.tasks[name].test(encoder) for encoder in ENCODERS]
     return line

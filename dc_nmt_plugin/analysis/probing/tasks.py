@@ -53,17 +53,17 @@ class ProbingTask:
     classes: list[str]
     split: list[str]
 
-    def places(self, split: str) -> list[int]:
-        """Returns the places of a split's sentences."""
-        return [place for place, own in enumerate(self.split) if own == split]
+    def rows(self, split: str) -> list[int]:
+        """Returns the numbers of a split's sentences, from 0."""
+        return [row for row, split_of_row in enumerate(self.split) if split_of_row == split]
 
     @property
     def majority(self) -> float:
         """Returns the accuracy, %, of always predicting the most frequent class of training."""
-        training = Counter(self.labels[place] for place in self.places("tr"))
-        most = training.most_common(1)[0][0]
-        test = self.places("te")
-        return 100 * sum(self.labels[place] == most for place in test) / len(test)
+        training = Counter(self.labels[row] for row in self.rows("tr"))
+        ((most_frequent, _),) = training.most_common(1)
+        test = [self.labels[row] for row in self.rows("te")]
+        return 100 * test.count(most_frequent) / len(test)
 
 
 def read_tasks(folder: Path, only: Sequence[str]) -> list[ProbingTask]:
@@ -81,24 +81,24 @@ def read_tasks(folder: Path, only: Sequence[str]) -> list[ProbingTask]:
 
 def _read(path: Path, name: str) -> ProbingTask:
     rows = []
-    for place, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         parts = line.split("\t")
         if len(parts) != 3 or parts[0] not in SPLITS:
             raise UserError(
-                f"{path}, line {place}: is not 'tr, va or te', a class and a sentence, separated "
+                f"{path}, line {number}: is not 'tr, va or te', a class and a sentence, separated "
                 "by tabs."
             )
         rows.append(parts)
     classes = sorted({label for _, label, _ in rows})
-    number = {label: i for i, label in enumerate(classes)}
+    class_of = {label: i for i, label in enumerate(classes)}
     task = ProbingTask(
         name,
         [line for _, _, line in rows],
-        [number[label] for _, label, _ in rows],
+        [class_of[label] for _, label, _ in rows],
         classes,
         [split for split, _, _ in rows],
     )
     for split in SPLITS:
-        if not task.places(split):
+        if not task.rows(split):
             raise UserError(f"{path}: has no sentence of the split {split}.")
     return task

@@ -1,17 +1,23 @@
 """Figures of analyses by the data that they draw; tables by their cells."""
 
-import argparse
 import math
 from argparse import ArgumentTypeError
-from dataclasses import asdict
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
 from sacrebleu.metrics import BLEU
 
+from dc_nmt_plugin.analysis.attention import AttentionSpans, LayerSpans
+from dc_nmt_plugin.analysis.curves import Curves
+from dc_nmt_plugin.analysis.dependency import Dependency, LayerDependency, SentenceDependency
+from dc_nmt_plugin.analysis.divergence import Divergence, LayerDivergence
 from dc_nmt_plugin.analysis.figure import figure_path, new_figure, save
-from dc_nmt_plugin.analysis.lengths import group_bleu
-from dc_nmt_plugin.analysis.options import add_options
+from dc_nmt_plugin.analysis.lengths import LengthGroup, LengthScores, group_bleu, with_gains
+from dc_nmt_plugin.analysis.previous_words import PreviousWords
+from dc_nmt_plugin.analysis.routing import LayerRouting, Routing
+from dc_nmt_plugin.analysis.source_layers import MaskedLayer, MaskedLayers
+from dc_nmt_plugin.analysis.trees import SentenceTree, Trees
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.evaluation.chance import Difference
 from dc_nmt_plugin.evaluation.metrics import METRICS
@@ -21,17 +27,14 @@ from dc_nmt_plugin.evaluation.significance import paired_bootstrap
 def drawn(name, results, **options):
     """Panels of the figure, each with names on both axes; and the tables."""
     analysis = import_module(f"dc_nmt_plugin.analysis.{name.replace('-', '_')}")
-    parser = argparse.ArgumentParser()
-    add_options(parser, name)
-    args = argparse.Namespace(**{**vars(parser.parse_args([])), **options})
     figure = new_figure()
-    analysis.draw(figure, results, args)
+    analysis.draw(figure, results, **options)
     figure.canvas.draw()
     shown = [each for each in figure.axes if each.get_visible()]
     for each in shown:
         named = each.get_xlabel() and each.get_ylabel()
         assert named or each.get_label() == "<colorbar>" or name == "trees"
-    return shown, analysis.tables(results, args)
+    return shown, analysis.tables(results, **options)
 
 
 def line(axes, label):
@@ -45,12 +48,20 @@ def heights(axes):
 
 def spans(values):
     layers = [
-        {"name": f"encoder.{n}.self", "layer": n, "part": "", "label": f"{n}",
-         "rows": 9, "distance": value, "distances": [value - 1, value + 1],
-         "entropy": value / 10, "entropies": [0.1, value / 5]}
+        LayerSpans(
+            name=f"encoder.{n}.self",
+            layer=n,
+            part="",
+            label=f"{n}",
+            rows=9,
+            distance=value,
+            distances=[value - 1, value + 1],
+            entropy=value / 10,
+            entropies=[0.1, value / 5],
+        )
         for n, value in enumerate(values, start=1)
-    ]  # fmt: skip
-    return {"of": "encoder", "layers": layers}
+    ]
+    return AttentionSpans("encoder", "lower", layers)
 
 
 def test_attention():
@@ -65,9 +76,8 @@ def test_attention():
 
 
 def divergence(sizes, values):
-    layers = [{"side": "encoder", "layer": n, "divergence": v} for n, v in enumerate(values, 1)]
-    mean = {"encoder": sum(values) / len(values)}
-    return {"kernel_sizes": {"encoder": sizes}, "layers": layers, "mean": mean}
+    layers = [LayerDivergence("encoder", n, value, 9) for n, value in enumerate(values, 1)]
+    return Divergence({"encoder": sizes}, layers, {"encoder": sum(values) / len(values)})
 
 
 def test_divergence():
@@ -84,11 +94,18 @@ def test_divergence():
 
 
 def test_routing():
-    row = {"layer": 1, "added_norm": 2.0, "vertical_norm": 1.0, "horizontal_norm": 1.5,
-           "zero_vertical": 0.5, "zero_horizontal": 0.25, "entropy": 0.3,
-           "head_weights": [0.9, 0.1],
-           "by_length": {"3": [0.6, 2], "4": [0.6, 1], "7": [0.2, 2]}}  # fmt: skip
-    (entropy, zeros, norms), _ = drawn("routing", {"a": {"layers": [row]}})
+    row = LayerRouting(
+        layer=1,
+        added_norm=2.0,
+        vertical_norm=1.0,
+        horizontal_norm=1.5,
+        zero_vertical=0.5,
+        zero_horizontal=0.25,
+        entropy=0.3,
+        head_weights=[0.9, 0.1],
+        by_length={3: (0.6, 2), 4: (0.6, 1), 7: (0.2, 2)},
+    )
+    (entropy, zeros, norms), _ = drawn("routing", {"a": Routing(5e-4, [row])})
     assert line(entropy, "layer 1") == pytest.approx([1.2 / 3, 0.1])
     assert heights(zeros) == [0.5, 0.25] and heights(norms) == [1.0, 1.5]
 
@@ -97,10 +114,8 @@ def test_source_layers():
     masked = []
     for layer, gap, p, holm in ((1, -1.0, 0.001, 0.003), (2, -0.5, 0.03, 0.06), (3, 0.2, 0.4, 0.4)):
         test = Difference(gap, (gap - 0.5, gap + 0.5), p, 0.3, None)
-        masked.append({"layer": layer, "bleu": 10.0 + gap, "difference": gap,
-                       "against": asdict(test), "corrected_p": holm})  # fmt: skip
-    about = {"text": "", "signature": "nrefs:1"}
-    results = {"a": {"bleu": 10.0, "masked": masked, **about}}
+        masked.append(MaskedLayer(layer, 10.0 + gap, gap, test, holm))
+    results = {"a": MaskedLayers(text="", signature="nrefs:1", bleu=10.0, masked=masked)}
     (chart,), (table,) = drawn("source-layers", results)
     assert heights(chart) == [-1, -0.5, 0.2]
     assert table.rows[:3] == [
@@ -113,9 +128,9 @@ def test_source_layers():
 
 
 def test_dependency():
-    sentence = {"index": 1, "source": "x", "pieces": ["y", "<EOS>"], "dependency": [0.2, 0.4]}
-    layers = [{"layer": 1, "mean": 0.1}, {"layer": 2, "mean": 0.3}]
-    results = {"a": {"output": 0.7, "layers": layers, "sentence": sentence}}
+    sentence = SentenceDependency(1, "x", ["y", "<EOS>"], [0.2, 0.4])
+    layers = [LayerDependency(1, [0.1], 0.1), LayerDependency(2, [0.3], 0.3)]
+    results = {"a": Dependency(1, 0.7, layers, sentence)}
     (by_model, by_layer, words), _ = drawn("dependency", results)
     assert heights(by_model) == [0.7]
     assert line(by_layer, "a") == [0.1, 0.3] and heights(words) == [0.2, 0.4]
@@ -123,7 +138,7 @@ def test_dependency():
 
 
 def test_previous_words():
-    results = {"a": {"shares": [75.0, 25.0]}, "b": {"shares": [100.0]}}
+    results = {"a": PreviousWords(4, [75.0, 25.0]), "b": PreviousWords(1, [100.0])}
     (axes,), tables = drawn("previous-words", results)
     assert line(axes, "a") == [75, 25] and line(axes, "b") == [100, 0]
     assert list(axes.lines[0].get_xdata()) == [-1, -2] and axes.xaxis_inverted()
@@ -131,38 +146,35 @@ def test_previous_words():
 
 
 def test_trees():
-    sentence = {"number": 1, "words": ["the", "dog", "barks"], "chunks": [[0, 2], [2, 3]]}
+    sentence = SentenceTree(1, ["the", "dog", "barks"], [(0, 2), (2, 3)])
     scores = {"attention": {"precision": 0.5, "recall": 0.4, "f1": 0.44},
               "right-branching": {"precision": 0.3, "recall": 0.3, "f1": 0.3}}  # fmt: skip
-    results = {"a": {"words": 3, "chunks": 2, "sentences": [sentence], "parseval": scores}}
-    (bars,), tables = drawn("trees", results, trees="file")
+    (bars,), tables = drawn("trees", {"a": Trees(3, 2, [sentence], scores)})
     assert heights(bars) == [0.5, 0.3]
     assert tables[0].rows[0] == ["a", "attention", "0.500", "0.400", "0.440"]
     assert tables[2].rows[0] == ["a", "1", "(the dog (barks))"]
-    del results["a"]["parseval"]
-    (tree,), _ = drawn("trees", results)
+    (tree,), _ = drawn("trees", {"a": Trees(3, 2, [sentence])})
     assert [text.get_text() for text in tree.get_xticklabels()] == ["the", "dog", "barks"]
     leaves = sorted(float(line.get_xdata()[1]) for line in tree.lines if line.get_ydata()[1] == 0)
     assert leaves == [0, 1, 2]
 
 
 def lengths(*values, words="a b c d"):
+    text = [words] * 30 + ["a b c d"] * 30, ["a b c d"] * 60
     groups = [
-        {"from": low, "to": None if low else 4, "sentences": 60, "bleu": bleu}
+        LengthGroup(low, None if low else 4, 60, bleu, *text)
         for low, bleu in zip((0, 5), values, strict=True)
     ]
-    texts = [([words] * 30 + ["a b c d"] * 30, ["a b c d"] * 60)] * 3
-    scored = ("de", METRICS["sacrebleu"])
-    return {"unit": "words", "text": "", "bleu": 20.0, "groups": groups, "_texts": texts,
-            "_scored": scored}  # fmt: skip
+    whole = LengthGroup(0, None, 60, 20.0, *text)
+    return LengthScores("words", "", 20.0, "", groups, whole, "de", METRICS["sacrebleu"])
 
 
 def test_lengths():
     results = {"base": lengths(10.0, 20.0), "new": lengths(12.0, 19.0, words="a b c x")}
-    (bleu, gap), tables = drawn("lengths", results)
+    (bleu, gap), tables = drawn("lengths", with_gains(results))
     assert line(bleu, "base") == [10, 20]
     _, compared = paired_bootstrap(
-        {label: result["_texts"][0][0] for label, result in results.items()},
+        {label: result.whole.hypotheses for label, result in results.items()},
         ["a b c d"] * 60,
         "de",
         METRICS["sacrebleu"],
@@ -172,14 +184,16 @@ def test_lengths():
     gain = f"{compared.difference:.2f}"
     assert tables[0].rows[0] == ["0-4", "60", "10.00", "12.00", gain, interval]
     assert len(gap.collections) == 2  # an interval in each group
-    results["base"]["groups"][0]["bleu"] = None
-    (bleu, gap), (table,) = drawn("lengths", results)
+    first, second = results["base"].groups
+    results["base"] = replace(results["base"], groups=[replace(first, bleu=None), second])
+    (bleu, gap), (table,) = drawn("lengths", with_gains(results))
     assert table.rows[0] == ["0-4", "60", "-", "12.00", "-", "-"]
     assert table.notes[0].startswith("-: fewer than 50 sentences")
     assert math.isnan(line(bleu, "base")[0]) and math.isnan(line(gap, "new")[0])
-    results["new"]["groups"][0]["sentences"] = 9
+    first, second = results["new"].groups
+    results["new"] = replace(results["new"], groups=[replace(first, sentences=9), second])
     with pytest.raises(UserError, match="base and new have other sentences"):
-        drawn("lengths", results)
+        with_gains(results)
 
 
 @pytest.mark.parametrize(
@@ -197,8 +211,8 @@ def test_a_group_without_4_grams_or_fifty_sentences_has_no_score(text, scored):
 
 def test_curves():
     results = {
-        "a-s1": {"curves": {"valid:ppl": [(10, 8.0), (20, 4.0)]}},
-        "b-s1": {"curves": {"valid:ppl": [(10, 9.0)], "valid:dv_encoder": [(2, 0.1)]}},
+        "a-s1": Curves({"valid:ppl": [(10, 8.0), (20, 4.0)]}),
+        "b-s1": Curves({"valid:ppl": [(10, 9.0)], "valid:dv_encoder": [(2, 0.1)]}),
     }
     (axes,), _ = drawn("curves", results, numbers=["valid:ppl"])
     assert line(axes, "a-s1") == [8, 4]

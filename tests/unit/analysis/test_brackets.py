@@ -14,7 +14,7 @@ from dc_nmt_plugin.analysis.brackets import (
     split,
     word_attention,
 )
-from dc_nmt_plugin.analysis.trees import bracketed, tree_spans
+from dc_nmt_plugin.analysis.trees import SentenceTree, bracketed, tree_spans
 from dc_nmt_plugin.errors import UserError
 
 
@@ -87,4 +87,4 @@ def test_given_trees():
         tree_spans("(S (X the) (Y dog))", words, "file", 4)
     with pytest.raises(UserError, match="file, line 2: is no bracketed tree"):
         tree_spans("(S (X the", words, "file", 2)
-    assert bracketed({"words": words, "chunks": [[0, 1], [1, 3]]}) == "(the (dog barks))"
+    assert bracketed(SentenceTree(1, words, [(0, 1), (1, 3)])) == "(the (dog barks))"

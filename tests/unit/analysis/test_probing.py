@@ -7,6 +7,7 @@ import torch
 from dc_nmt_plugin.analysis.probing import report
 from dc_nmt_plugin.analysis.probing.classifier import (
     SETTINGS,
+    Chosen,
     Probe,
     Setting,
     accuracy,
@@ -41,7 +42,7 @@ def test_sentevals_files(tmp_path):
     (task,) = read_tasks(tmp_path, ["CoIn"])
     assert task.sentences == ["x y", "x", "z", "q", "r s"]
     assert task.labels == [1, 0, 1, 0, 1] and task.classes == ["a", "b"]
-    assert [task.places(split) for split in ("tr", "va", "te")] == [[0, 1, 2], [3], [4]]
+    assert [task.rows(split) for split in ("tr", "va", "te")] == [[0, 1, 2], [3], [4]]
     assert task.majority == 100.0
 
 
@@ -98,23 +99,22 @@ def test_the_classifier():
 
 
 def results(names):
-    return {
-        "run": {
-            "tasks": {
-                name: {"majority": 10.0, "trained": {"test": 20.0 + i}, "random": {"test": 12.0},
-                       "bag": {"test": 15.0}}
-                for i, name in enumerate(names)
-            }
-        }
-    }  # fmt: skip
+    def chosen(test):
+        return Chosen(valid=0.0, test=test, hidden=50, dropout=0.0, epochs=1)
+
+    tasks = {
+        name: report.TaskAccuracies(10.0, chosen(20.0 + i), chosen(12.0), chosen(15.0))
+        for i, name in enumerate(names)
+    }
+    return {"run": report.Probing(layer=1, unknown=0.0, tasks=tasks)}
 
 
 def test_the_table_has_group_averages_where_groups_are_whole():
-    table = report.table(results(TASKS), "title")
+    table = report.probing_table(results(TASKS), "title")
     rows = {row[1]: row for row in table.rows if row[1] != "#Avg"}
     assert rows["SentLen"] == ["Surface", "SentLen", "10.00", "20.00", "12.00", "15.00"]
     assert rows["WC"][0] == ""
     means = [row[3] for row in table.rows if row[1] == "#Avg"]
     assert means == ["20.50", "23.00", "27.00"] and len(GROUPS) == 3
-    part = report.table(results(("SentLen", "WC", "BShift")), "title")
+    part = report.probing_table(results(("SentLen", "WC", "BShift")), "title")
     assert [row[1] for row in part.rows] == ["SentLen", "WC", "#Avg", "BShift"]

@@ -27,6 +27,7 @@ from dc_nmt_plugin.evaluation.systems import ComparedSystem, sides_of
 from dc_nmt_plugin.evaluation.table_text import format_results
 from dc_nmt_plugin.evaluation.texts import Sides, Texts
 from dc_nmt_plugin.inference.packing import pack
+from dc_nmt_plugin.inference.trained_run import TrainedRun
 from dc_nmt_plugin.inference.words import codes_of
 from dc_nmt_plugin.papers import published
 from dc_nmt_plugin.runs.finding import Run
@@ -288,7 +289,7 @@ def test_a_packed_model_has_its_segmentation(task, tmp_path):
     torch.save({**state, "extra_state": {}, "optimizer_history": []}, run / "model.pt")
     decoded(run, checkpoint="model.pt")
     kept = tmp_path / "kept"
-    pack(run, kept, (run / "model.pt", task / "data/bin"))
+    pack(run, kept, TrainedRun("run", run, run / "model.pt", task / "data/bin", {}))
     there = {path.relative_to(kept / "data").as_posix() for path in kept.glob("data/*/*")}
     assert there == set(files)
     assert codes_of(kept / "data/bin", "en") == kept / "data/bpe/codes.en"
