@@ -103,7 +103,7 @@ def _text_of(
     if args.source and args.subset:
         raise UsageError("--source: is used instead of --subset; give one of them.")
     if args.tokenizer and not args.source and not args.reference:
-        raise UsageError("--tokenizer: detokenised text needs a raw --reference.")
+        raise UsageError("--tokenizer: goes with --source or --reference.")
     source = read_lines(args.source) if args.source else None
     reference = None
     if args.reference:

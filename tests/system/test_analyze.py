@@ -249,12 +249,13 @@ def test_raw_text_gives_the_numbers_of_the_same_binarised_text(what, models, ana
     folder = models("transformer_mlmha")
     source, target = (corpus.parent / "text" / f"test.{lang}" for lang in ("xx", "yy"))
     scored = ["--reference", target] if what == "lengths" else []
-    flags = ["--tokenizer", "none", "--sentences", 30, "--json"]
-    text = ["--source", source, "--reference", target]
+    text = ["--source", source, "--reference", target, "--tokenizer", "none"]
     (own,), (subset,) = (
-        json.loads(analyze(what, folder, *words, *flags)[1])["runs"].values()
+        json.loads(analyze(what, folder, *words, "--sentences", 30, "--json")[1])["runs"].values()
         for words in (text, ["--subset", "test", *scored])
     )
+    code, _, errors = analyze(what, folder, "--tokenizer", "none")
+    assert code == 2 and "--tokenizer: goes with --source or --reference" in errors
     assert same(own, subset)
     code, _, errors = analyze(what, folder, "--source", source, "--tokenizer", "none")
     assert code == 2 and "--reference" in errors
