@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+PLACES = ("user-dir", "save-dir")  # flags of a training whose values are folders of this machine
+
 
 def flag_name(setting: str) -> str:
     """Returns the flag of a setting: ``encoder_layers`` → ``--encoder-layers``."""
@@ -64,6 +66,14 @@ def replaced(flags: Sequence[str], name: str, value: str) -> tuple[str, ...]:
 def typed_flags(words: Sequence[str]) -> dict[str, bool | int | float | str]:
     """Returns :func:`flag_values` without dashes, with numbers as numbers; a switch is True."""
     return {name.removeprefix("--"): _typed(text) for name, text in flag_values(words).items()}
+
+
+def recorded_flags(words: Sequence[str]) -> dict[str, bool | int | float | str]:
+    """Returns what the record of a training has of its flags: all but folders and no-ops."""
+    values = typed_flags(words)
+    if values.get("update-freq") == 1:  # as without it; recipes always give it
+        del values["update-freq"]
+    return {name: value for name, value in values.items() if name not in PLACES}
 
 
 def _typed(text: str) -> bool | int | float | str:

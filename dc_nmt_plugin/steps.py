@@ -1,165 +1,155 @@
-"""Runs steps once: with stamps, without partial results, with resumption and a dry run.
+"""A plan as data: steps of command lines, and variables that a machine or a script fills in.
 
-A :class:`Step` makes one folder, with a stamp: a digest of everything that the result depends on. A
-step with an unchanged stamp is skipped, and a step with another stamp runs again. The folder gets
-its name at the end, so an interrupted step leaves nothing that looks finished. ``recipes/`` has the
-steps, the commands ``prepare``, ``train``, ``evaluate`` and ``run`` call them.
+``recipes/`` plans, ``recipes/execution.py`` carries a plan out here, and ``recipes/script.py``
+prints it as a shell script. Both leave the same files.
+
+A step makes one folder. The folder gets its name when it is whole, so an interrupted step leaves
+nothing that looks finished. A step of the text writes the stamp of everything that its result
+depends on into the folder: with the same stamp it is not done again. The steps of a run know by
+its record what is done.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-import shlex
+import re
 import shutil
 import subprocess
-import sys
 import sysconfig
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .errors import UserError
-from .files import check_space, locked, write_text
+from .files import write_text
 
-
-def stamp_of(words: Iterable[object]) -> str:
-    """Returns a short stamp of settings."""
-    text = "".join(f"{word}\n" for word in words)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def read_stamp(path: Path) -> str | None:
-    """Returns the stamp in a file; None without a file. A damaged stamp is another one."""
-    return path.read_text("utf-8", "replace").rstrip("\n") if path.is_file() else None
-
-
-def write_stamp(path: Path, stamp: str) -> None:
-    # write_text replaces the file at once: half a stamp would look like that of other settings
-    write_text(path, f"{stamp}\n")
-
-
-class ShellWord(str):
-    """A word of a command that has another form in a shell script, such as a variable."""
-
-    shell: str  # with its quotes; "" leaves the word out
-
-    def __new__(cls, word: object, shell: str) -> ShellWord:
-        self = super().__new__(cls, word)
-        self.shell = shell
-        return self
+VARIABLE = re.compile(r"\$(\$|[A-Z_]+)")  # in a word; $$ is a dollar sign
+TO = "$TO"  # the folder that a step makes, before it has its name
+PART = ".part"  # end of that folder's name
 
 
 @dataclass(frozen=True)
-class Command:
-    """A command line."""
+class Variable:
+    """A value of this machine or run, and the expression that gives a script its own."""
 
-    words: Sequence[str]  # program and arguments
-    output: Path | None = None  # file of standard output; default the step's log
-    log: Path | None = None  # copy of the output that later steps read, for a script
-    call: Callable[[Path], None] | None = None  # does the same in this process; gets the log
+    name: str
+    value: str
+    shell: str
+    about: str = ""  # comment in a script
+    several: bool = False  # several words of a command line, or none
 
-    def __str__(self) -> str:
-        text = shlex.join(self.words)
-        return f"{text} > {shlex.quote(str(self.output))}" if self.output else text
 
-    def run(self, log: Path) -> None:
-        """Runs the command and appends its output to `log`.
+@dataclass(frozen=True)
+class Line:
+    """A command line. Its words may hold variables, such as ``$DATA/raw``."""
 
-        Raises:
-            UserError: the command failed; its last lines are on standard error
-        """
-        if self.call:
-            self.call(log)
-            return
-        with open(log, "ab") as errors, open(self.output or log, "ab") as output:
-            errors.write(f"$ {self}\n".encode())
-            errors.flush()
-            with running(self.words, stdout=output, stderr=errors) as process:
-                code = process.wait()
-        if code:
-            text = log.read_text("utf-8", errors="replace")
-            check_space(log.parent, text)
-            print("\n".join(text.splitlines()[-15:]), file=sys.stderr)
-            raise UserError(f"{self.words[0]!r} failed; the whole log is {log}")
+    words: tuple[str, ...]
+    output: str = ""  # file of standard output; default the step's log
+    shown: bool = False  # its output is also for the terminal
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step that makes one folder."""
+    """Lines that make a folder, or that continue what is in it."""
 
     name: str  # printed at the start
-    folder: Path  # the result
-    stamp: Callable[[], str]  # returns the digest of the inputs; called after the steps before
-    commands: Callable[[Path], Iterable[Command]]  # returns what fills this folder
+    folder: str
+    lines: Sequence[Line]
+    log: str = f"{TO}.log"  # gets the name of the folder, too
+    stamp: str = ""  # of what the folder depends on; "": `is_done` knows
+    is_done: Callable[[], bool] = lambda: False  # called while the folder is locked
+    in_place: bool = False  # works in the folder itself
+    updates: int = 0  # of a training, which continues its log
 
-    def is_done(self) -> bool:
-        return read_stamp(self.folder / ".stamp") == self.stamp()
 
-    def make(self) -> None:
-        """Fills ``FOLDER.part``, then renames it; after a failure only the log remains.
+@dataclass(frozen=True)
+class Stage:
+    """Steps in one folder, where no other job works meanwhile."""
 
-        ``FOLDER.log`` always belongs to the present folder, so it shows how the folder was made.
+    folder: str
+    steps: Sequence[Step]
+    variables: Sequence[Variable] = ()  # further ones, from here on
+    notes: Sequence[str] = ()  # printed before the steps
+    # for a person here, not in a script: before the steps, after them, and a file that is printed
+    notes_here: Sequence[str] = ()
+    end_note: str = ""
+    prints: str = ""
 
-        Raises:
-            UserError: a command failed
-        """
-        stamp = self.stamp()
-        part = self.folder.with_name(f"{self.folder.name}.part")
-        log = part.with_name(f"{part.name}.log")
+
+@dataclass(frozen=True)
+class Plan:
+    """What a command does, on this machine or as a script."""
+
+    variables: Sequence[Variable]
+    stages: Iterable[Stage] = field(repr=False)  # each is planned when those before are done
+
+
+def literal(text: object) -> str:
+    """Returns a word that stands for itself, even if it has a dollar sign."""
+    return str(text).replace("$", "$$")
+
+
+def filled(word: str, variables: Mapping[str, Variable]) -> str:
+    """Returns a word with the values of its variables."""
+    return VARIABLE.sub(lambda match: "$" if match[1] == "$" else variables[match[1]].value, word)
+
+
+def filled_words(words: Iterable[str], variables: Mapping[str, Variable]) -> list[str]:
+    """Returns the words of a command line with the values of their variables."""
+    values = []
+    for word in words:
+        variable = variables.get(word.removeprefix("$"))
+        if variable and variable.several:
+            values += variable.value.split()
+        else:
+            values.append(filled(word, variables))
+    return values
+
+
+# -- folders that are made once ----------------------------------------------------------------
+
+
+def stamp_of(facts: Any) -> str:
+    """Returns the stamp of what a result depends on: a digest of its JSON."""
+    text = json.dumps(facts, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def is_made(folder: Path, stamp: str) -> bool:
+    """Returns True for a whole folder with this stamp. A damaged stamp is another one."""
+    path = folder / ".stamp"
+    return path.is_file() and path.read_text("utf-8", "replace").rstrip("\n") == stamp
+
+
+@contextmanager
+def making_once(folder: Path, stamp: str = "") -> Iterator[Path]:
+    """Yields ``FOLDER.part``, and gives it the name `folder` if the block succeeds.
+
+    The log ``FOLDER.part.log`` becomes ``FOLDER.log``, which shows how the folder was made. After
+    a failure the log alone remains, and the folder is what it was.
+    """
+    part = folder.with_name(f"{folder.name}{PART}")
+    log = part.with_name(f"{part.name}.log")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        log.write_text("")
+        yield part
+        if stamp:
+            # write_text replaces the file at once: half a stamp would look like another one
+            write_text(part / ".stamp", f"{stamp}\n")
+    except BaseException:
         shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
-        try:
-            log.write_text("")
-            for command in self.commands(part):
-                command.run(log)
-            write_stamp(part / ".stamp", stamp)
-        except BaseException:
-            shutil.rmtree(part, ignore_errors=True)
-            raise
-        shutil.rmtree(self.folder, ignore_errors=True)
-        log.replace(self.folder.with_name(f"{self.folder.name}.log"))
-        part.replace(self.folder)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+    log.replace(folder.with_name(f"{folder.name}.log"))
+    part.replace(folder)
 
 
-class Pipeline:
-    """Runs steps and prints progress."""
-
-    dry_run = False  # True where the steps are only printed
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-
-    def begin_script(self, *args: Any, **kwargs: Any) -> None:
-        """Does nothing; a script (recipes/script.py) begins with its variables."""
-
-    def begin_run(self, *args: Any, **kwargs: Any) -> None:
-        """Does nothing; in a script, the steps of a run begin with further variables."""
-
-    def note(self, text: str) -> None:
-        print(text)
-
-    def say(self, text: str) -> None:
-        """Prints one line of progress, with the seconds since the start."""
-        print(f"[{int(time.monotonic() - self._began):4d}s] {text}", flush=True)
-
-    def run(self, folder: Path, *steps: Step) -> None:
-        """Runs the steps that are not done, while no other process does so in the folder.
-
-        Raises:
-            UserError: a step failed
-        """
-        folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder / ".lock", lambda: self.say(f"waiting for another recipe in {folder}")):
-            for step in steps:
-                if step.is_done():
-                    self.say(f"{step.name}: done before")
-                else:
-                    self.say(step.name)
-                    step.make()
+# -- programs ----------------------------------------------------------------------------------
 
 
 def start(words: Sequence[str], **pipes: Any) -> subprocess.Popen[bytes]:

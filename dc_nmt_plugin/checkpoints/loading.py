@@ -16,8 +16,8 @@ import torch
 
 from ..errors import UserError
 from ..flags import value_of
+from .names import LAST as LAST
 
-LAST = "checkpoint_last.pt"
 # endings of unused names that fairseq 0.12.2 saves with sinusoidal positions
 POSITION_MARKER = "._float_tensor"
 # and these parameters of an encoder layer
@@ -137,3 +137,8 @@ def updates_of(path: str) -> int | None:
     """Returns the updates after which a checkpoint was saved; of a mean, the last one's."""
     history = load_checkpoint(path, mmap=True).get("optimizer_history") or [{}]
     return history[-1].get("num_updates")
+
+
+def averaged_names(path: str) -> tuple[str, ...]:
+    """Returns the names of the checkpoints whose mean a checkpoint is; () for no mean."""
+    return tuple(load_checkpoint(path, mmap=True).get("averaged_checkpoints") or ())

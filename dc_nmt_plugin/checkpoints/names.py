@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+BEST, LAST = "checkpoint_best.pt", "checkpoint_last.pt"
 EPOCH = re.compile(r"checkpoint(\d+)\.pt")
 UPDATE = re.compile(r"checkpoint_\d+_(\d+)\.pt")
 # of fairseq-train, without .pt: checkpoint3, checkpoint_3_400, checkpoint.best_loss_2.10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 import sys
 from collections.abc import Sequence
@@ -9,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..steps import Pipeline
-from .parser import Parser, add_common, add_run, pipeline_of, values_of
+from ..steps import Plan
+from .parser import Parser, add_common, add_run, print_script, values_of
 
 if TYPE_CHECKING:
     from ..recipes.training import PlannedRun
@@ -43,42 +44,47 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str]) -> int:
     args, flags = parser().parse_with_flags(argv)
-    from ..recipes.plan import RunOptions, plan_run
+    from ..recipes.plan import Experiment, gpus_variable, plan_run, run_variables
+    from ..recipes.scoring import evaluation_stage
 
-    run = plan_run(values_of(RunOptions, args))
+    run = plan_run(values_of(Experiment, args))
     run = replace(run, decode=(*run.decode, *flags))
     if flags:  # refused before any work
-        from ..inference.search import parse_search
+        _check_flags(run)
+    variables = [*run_variables(run, args.seed), gpus_variable("", None)]
+    plan = Plan(variables, [evaluation_stage(run, variables, args.seed)])
+    if args.dry_run:
+        print_script(plan, "evaluate", argv)
+        return 0
+    _check_run(run, args)
+    from ..recipes.execution import Progress, execute
 
-        parse_search(["data", "--task", "translation_dc_nmt", *run.decode])
-    if not args.dry_run:
-        named = shlex.join([args.task, args.arch])
-        no_checkpoints = not (run.checkpoints / "checkpoint_last.pt").is_file()
-        if no_checkpoints and not run.is_trained():
-            raise UserError(
-                f"{run.checkpoints} has no checkpoints: train first, with dc-nmt train "
-                f"{named} and the same --name, --seed, --out and --sample"
-            )
-        if not (run.binarised / ".stamp").is_file():
-            raise UserError(
-                f"{run.binarised} is not there: prepare the text again, with dc-nmt prepare {named}"
-            )
-        if not run.is_trained():
-            print(
-                f"{run.folder} has not finished; its last checkpoints are evaluated (--average N)",
-                file=sys.stderr,
-            )
-    pipeline = pipeline_of(args, "evaluate", argv)
-    pipeline.begin_script(run.binarised.parent, run.folder.parent, args.seed)
-    pipeline.begin_run(run.folder)
-    evaluate(pipeline, run)
+    execute(plan, Progress())
     return 0
 
 
-def evaluate(pipeline: Pipeline, run: PlannedRun) -> None:
-    """Translates and scores with a trained run, and prints its scores."""
-    from ..recipes.scoring import evaluation
+def _check_flags(run: PlannedRun) -> None:
+    from ..inference.search import parse_search
 
-    pipeline.run(run.folder, *evaluation(run))
-    if not pipeline.dry_run:
-        print(run.score_log.read_text("utf-8"), end="")
+    parse_search(["data", "--task", "translation_dc_nmt", *run.decode])
+
+
+def _check_run(run: PlannedRun, args: argparse.Namespace) -> None:
+    """Raises UserError if the run has no checkpoints, or its text is not prepared."""
+    named = shlex.join([args.task, args.arch])
+    if run.is_trained():
+        pass
+    elif not (run.checkpoints / "checkpoint_last.pt").is_file():
+        raise UserError(
+            f"{run.checkpoints} has no checkpoints: train first, with dc-nmt train "
+            f"{named} and the same --name, --seed, --out and --sample"
+        )
+    else:
+        print(
+            f"{run.folder} has not finished; its last checkpoints are evaluated (--average N)",
+            file=sys.stderr,
+        )
+    if not (run.binarised / ".stamp").is_file():
+        raise UserError(
+            f"{run.binarised} is not there: prepare the text again, with dc-nmt prepare {named}"
+        )

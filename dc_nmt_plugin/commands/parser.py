@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..errors import UsageError, did_you_mean
-from ..recipes.script import Script
-from ..steps import Pipeline
-from ..table import LATEX, MARKDOWN, TEXT, Form
+
+if TYPE_CHECKING:
+    from ..steps import Plan
+    from ..table import Form
 
 T = TypeVar("T")
 # flags of fairseq that commands set: another value would be lost, or give another run's results
@@ -104,7 +105,7 @@ def _option(word: str) -> str | None:
     return match[1] if match else None
 
 
-def values_of(kind: type[T], args: argparse.Namespace, **others: Any) -> T:
+def values_of(kind: type[T], args: argparse.Namespace, /, **others: Any) -> T:
     """Returns a dataclass of options: its fields from the command line, and `others`."""
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     values = {name: getattr(args, name) for name in names if hasattr(args, name)}
@@ -170,6 +171,8 @@ def add_forms(parser: argparse.ArgumentParser, *forms: str) -> None:
 
 
 def form_of(args: argparse.Namespace) -> Form:
+    from ..table import LATEX, MARKDOWN, TEXT
+
     if args.latex:
         return LATEX
     return MARKDOWN if getattr(args, "markdown", False) else TEXT
@@ -217,9 +220,11 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def pipeline_of(args: argparse.Namespace, command: str, argv: Sequence[str]) -> Pipeline:
-    """Returns what runs the steps of a command, or prints them as a script (--dry-run)."""
-    return Script(["dc-nmt", command, *argv]) if args.dry_run else Pipeline()
+def print_script(plan: Plan, command: str, argv: Sequence[str]) -> None:
+    """Prints a plan as a shell script, for --dry-run."""
+    from ..recipes.script import script
+
+    print(script(plan, ["dc-nmt", command, *argv]))
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:

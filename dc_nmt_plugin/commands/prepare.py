@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..flags import listed
-from ..steps import Pipeline
-from .parser import Parser, add_common, add_text, pipeline_of, values_of
-
-if TYPE_CHECKING:
-    from ..recipes.preparation import TextOptions
+from ..steps import Plan
+from .parser import Parser, add_common, add_text, print_script, values_of
 
 
 def parser() -> Parser:
@@ -37,18 +33,16 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str]) -> int:
     args = parser().parse_args(argv)
-    from ..recipes.preparation import TextOptions
+    from ..recipes.plan import data_variable
+    from ..recipes.preparation import TextOptions, plan_text
 
     options = values_of(TextOptions, args, archs=tuple(args.archs), bpe=tuple(args.bpe))
-    prepare(pipeline_of(args, "prepare", argv), options)
+    data, stage = plan_text(options)
+    plan = Plan([data_variable(data)], [stage])
+    if args.dry_run:
+        print_script(plan, "prepare", argv)
+    else:
+        from ..recipes.execution import Progress, execute
+
+        execute(plan, Progress())
     return 0
-
-
-def prepare(pipeline: Pipeline, options: TextOptions) -> None:
-    from ..recipes.preparation import plan_text
-
-    preparation = plan_text(options)
-    pipeline.begin_script(preparation.work)  # unless dc-nmt run began it
-    pipeline.run(preparation.work, *preparation.steps())
-    if not pipeline.dry_run:
-        pipeline.say(f"done; everything is in {preparation.work}")

@@ -12,9 +12,10 @@ from ..errors import counted
 from ..evaluation.metrics import METRICS, find_metrics
 from ..runs.finding import is_run
 from ..runs.record import Decoding, Kind, Record
+from ..steps import stamp_of
 from ..table import format_table
 from ..text.languages import language
-from .parser import Parser, add_json, add_plain_text, folder_name, print_json
+from .parser import Parser, add_json, add_plain_text, folder_name, print_json, values_of
 
 
 def parser() -> Parser:
@@ -73,14 +74,30 @@ def parser() -> Parser:
 def main(argv: Sequence[str]) -> int:
     options = parser()
     args = options.parse_args(argv)
-    if args.metrics is not None:
-        args.metrics = find_metrics("--metrics", args.metrics)
+    metrics = find_metrics("--metrics", args.metrics) if args.metrics is not None else None
     if is_run(args.file):
         options.error(f"{args.file}: is a run or a record; dc-nmt results shows its scores")
     if args.target_lang is None:
         options.error("--target-lang: is missing; name the language of the hypotheses")
+    from ..evaluation.scoring import ScoreOptions, score_translation
+
+    kind = _kind(options, args)
+    stamp = stamp_of(list(argv)) if args.out else None  # dc-nmt evaluate asks whether it is done
+    record, decoding, warnings = score_translation(
+        values_of(ScoreOptions, args, metrics=metrics, kind=kind, stamp=stamp)
+    )
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if args.json:
+        print_json(asdict(record))
+    else:
+        print(_format_scores(args, record, decoding))
+    return 0
+
+
+def _kind(options: Parser, args: argparse.Namespace) -> Kind:
+    """Returns what the hypotheses are; refuses options that do not go with it."""
     from ..evaluation.generated import is_generated
-    from .score_record import score_file
 
     kind: Kind = "tokenized" if args.tokenized else "raw"
     if is_generated(args.file):
@@ -91,14 +108,7 @@ def main(argv: Sequence[str]) -> int:
         options.error("--generate-log: goes with output of fairseq-generate, not with plain text")
     if args.truecased and kind == "raw":
         options.error("--truecased: goes with output of fairseq-generate, or with --tokenized")
-    record, decoding, warnings = score_file(args, kind)
-    for warning in warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-    if args.json:
-        print_json(asdict(record))
-    else:
-        print(_format_scores(args, record, decoding))
-    return 0
+    return kind
 
 
 def _format_scores(args: argparse.Namespace, record: Record, decoding: Decoding) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError, UserError
-from ..steps import Pipeline
-from .parser import Parser, add_common, add_run, add_training, pipeline_of, values_of
+from ..steps import Plan
+from .parser import Parser, add_common, add_run, add_training, print_script, values_of
 
 if TYPE_CHECKING:
     from ..recipes.plan import TrainPlan
@@ -35,41 +35,32 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str]) -> int:
     args, flags = parser().parse_with_flags(argv)
-    plan = plan_of(args, flags, args.arch)
-    run = plan.training.run
-    if not args.dry_run and not (run.binarised / ".stamp").is_file():
+    planned = plan_of(args, flags, args.arch)
+    plan = Plan(planned.variables, [planned.stage])
+    if args.dry_run:
+        print_script(plan, "train", argv)
+        return 0
+    run = planned.run
+    if not (run.binarised / ".stamp").is_file():
         raise UserError(
             f"{run.binarised} is not there: prepare the text first, with dc-nmt prepare "
-            f"{args.task} --bpe {plan.settings.bpe} and the same --out and --sample"
+            f"{args.task} --bpe {planned.settings.bpe} and the same --out and --sample"
         )
-    pipeline = pipeline_of(args, "train", argv)
-    pipeline.begin_script(run.binarised.parent, run.folder.parent, args.seed, args.gpus, args.fp32)
-    train(pipeline, plan)
+    from ..recipes.execution import Progress, execute
+
+    execute(plan, Progress())
     return 0
 
 
 def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str) -> TrainPlan:
     """Plans the training of one architecture; refuses flags that this machine cannot follow."""
-    from ..recipes.plan import RunOptions, TrainOptions, plan_training, visible_gpus
+    from ..recipes.plan import Experiment, TrainOptions, plan_training, visible_gpus
 
     if not args.dry_run and (args.gpus or 0) > visible_gpus():  # a script may train elsewhere
         raise UsageError(f"--gpus {args.gpus}: this machine has {visible_gpus()}")
-    options = values_of(RunOptions, args, arch=arch)
-    plan = plan_training(options, values_of(TrainOptions, args, flags=tuple(flags)))
+    options = values_of(Experiment, args, arch=arch)
+    train = values_of(TrainOptions, args, flags=tuple(flags))
+    planned = plan_training(options, train, for_script=args.dry_run)
     if flags:
-        plan.training.check_flags(args.dry_run)
-    return plan
-
-
-def train(pipeline: Pipeline, plan: TrainPlan) -> None:
-    """Trains a run and prints its settings."""
-    run = plan.training.run
-    pipeline.begin_run(run.folder, **plan.variables)
-    pipeline.note(f"{plan.recipe.name}: {plan.recipe.task.title}\n{plan.settings.source}")
-    if not pipeline.dry_run:  # a script may run on another number of GPUs
-        pipeline.say(str(plan.training.batch))
-    for note in plan.notes:
-        pipeline.say(note)
-    pipeline.run(run.folder, plan.training)
-    if not pipeline.dry_run:
-        pipeline.say(f"done; the checkpoints are in {run.checkpoints}")
+        planned.check_flags(args.dry_run)
+    return planned

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..files import check_space, no_space
+from ..runs.translation import enter_translation
 from ..text.lines import decoded
 from .change import Function, replace
 
@@ -51,6 +52,22 @@ def leave_no_half_translation(stock: Function) -> Function:
                 Path(folder, f"generate-{args.gen_subset}.txt").unlink(missing_ok=True)
                 check_space(folder, error)
             raise
+
+    return main
+
+
+@replace(
+    {"fairseq_cli.generate:main": "ddff57f29d4f"},
+    reason="no record of a run says which model translated, how, and on which device",
+    test="tests/system/test_recipe_scripts.py",
+)
+def enter_the_translation(stock: Function) -> Function:
+    def main(args: Any) -> Any:
+        scorer = stock(args)
+        if getattr(args, "results_path", None):  # a Namespace, as fairseq-generate has it
+            data, model, results = map(Path, (args.data, args.path, args.results_path))
+            enter_translation(sys.argv[1:], data, model, results, args.gen_subset)
+        return scorer
 
     return main
 

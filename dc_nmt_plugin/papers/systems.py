@@ -10,9 +10,9 @@ from pathlib import Path
 from ..errors import UserError
 from ..files import read_yaml
 from ..flags import as_flags
-from ..recipes.plan import RunOptions, plan_run
+from ..recipes.plan import Experiment, plan_run
 from ..recipes.recipe import load
-from ..recipes.settings import RunSettings, settings_of
+from ..recipes.settings import TaskSettings, settings_of
 from ..recipes.training import PlannedRun
 from .document import Entry
 
@@ -41,7 +41,7 @@ class Training:
         return " ".join([self.task, self.arch, *like, *self.flags])
 
     @property
-    def settings(self) -> RunSettings:
+    def settings(self) -> TaskSettings:
         """Returns the settings of the recipe."""
         return settings_of(load(self.task), self.arch, like=self.like)
 
@@ -79,7 +79,7 @@ class Decoding:
         """Returns the run's folders."""
         training = self.training
         return plan_run(
-            RunOptions(
+            Experiment(
                 training.task,
                 training.arch,
                 seed=seed,

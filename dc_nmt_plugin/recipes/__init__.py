@@ -1,7 +1,8 @@
 """Published translation tasks: source of the text, preparation, training and scoring.
 
-A task is a file of ``tasks``, read by :mod:`.recipe`. :mod:`.preparation` plans its text: files are
-fetched and verified (:mod:`.sources`), read (:mod:`.formats`), turned into splits (:mod:`.splits`),
-segmented and binarised. :mod:`.plan` plans a training run with its paper's settings
-(:mod:`.settings`) on the available GPUs.
+A task is a file of ``tasks``, read by :mod:`.recipe`. Four files plan it as data (``steps.py``):
+:mod:`.preparation` the text, :mod:`.plan` and :mod:`.training` a training with its paper's settings
+(:mod:`.settings`), :mod:`.scoring` the evaluation. :mod:`.execution` carries a plan out,
+:mod:`.script` prints it. Files are fetched and verified (:mod:`.sources`), read (:mod:`.formats`,
+:mod:`.corpora`) and turned into splits (:mod:`.splits`).
 """

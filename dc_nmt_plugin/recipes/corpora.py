@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from ..errors import UserError, counted
 from ..files import write_lines, write_parallel
-from ..steps import Command, Step, stamp_of
+from ..steps import is_made, making_once, stamp_of
 from ..text.checks import refuse, scan_groups
 from ..text.lines import stream_lines
 from ..text.preparation import CHUNK, tokenise
@@ -53,16 +53,13 @@ class Corpora:
         if not self.is_used(part):
             self.say(f"{part.name}: left out, {', '.join(self._files(part))} is not here")
             return False
-        step = Step(
-            part.name,
-            self.folder / part.name,
-            lambda: stamp_of([self.limit, *self.recipe.text_words()]),
-            lambda to: [Command([], call=lambda _: self._make(part, to))],
-        )
-        if step.is_done():
+        folder = self.folder / part.name
+        stamp = stamp_of({"limit": self.limit, **self.recipe.text_facts()})
+        if is_made(folder, stamp):
             self.say(f"{part.name}: done before")
-        else:
-            step.make()
+            return True
+        with making_once(folder, stamp) as to:
+            self._make(part, to)
         return True
 
     def is_used(self, part: Part) -> bool:

@@ -6,26 +6,33 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .. import machine
 from ..errors import UsageError
-from ..flags import flag_value, replaced
-from ..steps import ShellWord
+from ..flags import flag_value, recorded_flags
+from ..steps import Stage, Variable, filled_words, literal
 from .recipe import Recipe, load
-from .settings import RunSettings, for_sample, settings_of, with_updates
+from .script import quoted
+from .settings import TaskSettings, for_sample, settings_of, with_updates
 from .training import (
-    Batch,
+    PLUGIN,
     PlannedRun,
-    TrainingStep,
+    UpdateTokens,
     longest_sentence,
     share_out,
+    training_line,
     training_step,
 )
 
 PRECISIONS = {"--amp", "--bf16", "--fp16", "--memory-efficient-bf16", "--memory-efficient-fp16"}
+# torch, not nvidia-smi: it heeds CUDA_VISIBLE_DEVICES, which Slurm sets
+COUNT_GPUS = '$(python -c "import torch; print(torch.cuda.device_count())")'
+CPU_FLAGS = (
+    "python -c \"from dc_nmt_plugin import machine; print('--cpu', "
+    "'--amp' if machine.multiplies_bfloat16() else '')\""
+)
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class Experiment:
     """Options of training and evaluation."""
 
     task: str  # names
@@ -59,15 +66,39 @@ class TrainOptions:
 class TrainPlan:
     """A planned training run."""
 
-    recipe: Recipe  # of the run
-    settings: RunSettings
-    training: TrainingStep
-    notes: tuple[str, ...]  # sentences for the user
-    variables: dict[str, str]  # of a script, which knows the number of GPUs when it runs
+    recipe: Recipe
+    run: PlannedRun
+    settings: TaskSettings
+    variables: tuple[Variable, ...]  # of a script's head
+    stage: Stage
+    tokens: UpdateTokens  # of one update on this machine
+
+    @property
+    def command(self) -> list[str]:
+        """Returns the words of fairseq-train on this machine."""
+        known = {each.name: each for each in (*self.variables, *self.stage.variables)}
+        return filled_words(self.stage.steps[0].lines[0].words, known)
+
+    def check_flags(self, dry_run: bool) -> None:
+        """Raises UserError for flags that fairseq-train, or this machine, does not take."""
+        from .. import registration  # noqa: F401
+        from ..compat.mixed_precision import bfloat16_flag
+        from ..models.fairseq_flags import TRAIN, parse_flags
+
+        args = parse_flags(TRAIN, self.command[1:])
+        if not dry_run:  # a script may train on another machine
+            bfloat16_flag(args)
 
 
-def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
+def plan_training(
+    options: Experiment, train: TrainOptions, *, for_script: bool = False
+) -> TrainPlan:
     """Plans ``dc-nmt train``.
+
+    Args:
+        options: which run
+        train: how it is trained
+        for_script: the plan is only printed; a script asks its own machine
 
     Raises:
         UserError: an unknown task or architecture, options that contradict each other
@@ -75,66 +106,147 @@ def plan_training(options: RunOptions, train: TrainOptions) -> TrainPlan:
     recipe = load(options.task)
     settings = _settings(recipe, options)
     run = _planned_run(recipe, options, settings)
-    # fairseq takes the last value of a flag: these win over the recipe's
-    last_flags = (*settings.size_flags, *train.flags)
-    precisions = PRECISIONS.intersection(last_flags)
+    notes = [f"{recipe.name}: {recipe.task.title}\n{settings.source}"]
+    if train.max_update is not None:
+        settings, warnings = _with_max_update(settings, train)
+        notes += warnings
+    gpus = train.gpus or 0
+    if train.gpus is None and not for_script:
+        gpus = visible_gpus()
+    limit = train.max_tokens or settings.max_tokens  # tokens of one process at a time
+    if train.update_freq:
+        tokens = UpdateTokens(max(1, gpus), limit, train.update_freq, settings.tokens)
+    else:
+        tokens = share_out(settings.tokens, max(1, gpus), limit)
+    tokens.check(longest_sentence(run.pieces, "train"))
+    at_choice = _precision_is_open(settings, train)
+    amp = at_choice and not gpus and not for_script and _multiplies_bfloat16(run)
+    notes_here = [str(tokens)]
+    if amp:
+        notes_here.append("linear layers multiply in bfloat16 on this CPU; --fp32: in float32")
+
+    flags = _flags(run, settings, train, tokens)
+    line = training_line(run, settings.updates, settings.save_every, flags)
+    head = (
+        *run_variables(run, options.seed),
+        gpus_variable(str(gpus), train.gpus),
+        Variable("PROCESSES", str(max(1, gpus)), "$((GPUS > 0 ? GPUS : 1))"),
+        _cpu_variable(gpus, amp, at_choice),
+    )
+    variables = [run.variable(options.seed)]
+    if not train.update_freq:
+        variables += _batch_variables(tokens, limit)
+    known = {variable.name: variable for variable in (*head, *variables)}
+    recorded = recorded_flags(filled_words(line.words, known))
+    step = training_step(run, line, settings.updates, recorded, tokens.tokens)
+    done = f"done; the checkpoints are in {run.checkpoints}"
+    stage = Stage("$RUN", [step], variables, notes, notes_here, end_note=done)
+    return TrainPlan(recipe, run, settings, head, stage, tokens)
+
+
+def _with_max_update(settings: TaskSettings, train: TrainOptions) -> tuple[TaskSettings, list[str]]:
+    """Returns the settings of ``--max-update``; a short run may need a shorter warm-up."""
+    assert train.max_update is not None
+    flag = "--warmup-updates"
+    warmup = flag_value((*settings.size_flags, *train.flags), flag)
+    published = flag_value(settings.flags, flag)
+    settings = with_updates(settings, train.max_update, warmup)
+    shorter = flag_value(settings.flags, flag)
+    if warmup is not None or shorter == published:
+        return settings, []
+    return settings, [f"{flag} {shorter}, not the recipe's {published}: --max-update is short"]
+
+
+def _precision_is_open(settings: TaskSettings, train: TrainOptions) -> bool:
+    """Returns True if a CPU may train in the precision in which it is faster."""
+    precisions = PRECISIONS.intersection((*settings.size_flags, *train.flags))
     if train.fp32 and precisions:
         raise UsageError(f"--fp32: contradicts {min(precisions)}; leave one of them out")
-    notes = []
-    if train.max_update is not None:  # a short run may need a shorter warm-up
-        warmup = flag_value(last_flags, "--warmup-updates")
-        published = flag_value(settings.flags, "--warmup-updates")
-        settings = with_updates(settings, train.max_update, warmup)
-        shorter = flag_value(settings.flags, "--warmup-updates")
-        if warmup is None and shorter != published:
-            notes.append(
-                f"--warmup-updates {shorter}, not the recipe's {published}: --max-update is short"
-            )
+    return not (train.fp32 or precisions)
 
-    # flags that are the same on every machine: together with the text they identify the run
-    flags = [*settings.flags]
-    if "--max-tokens" not in flags:  # otherwise it stays in its place, as in earlier runs
-        flags += ["--max-tokens", str(settings.tokens)]
-    flags += ["--seed", ShellWord(options.seed, '"$SEED"'), *last_flags]
-    identity = [*flags]
 
-    # the batch on this machine; a script computes its own in `variables` when it runs
-    gpus = visible_gpus() if train.gpus is None else train.gpus
-    processes = max(1, gpus)
-    limit = train.max_tokens or settings.max_tokens  # tokens of one process at a time
-    variables = {}
+def _multiplies_bfloat16(run: PlannedRun) -> bool:
+    """Returns True if this CPU is faster in bfloat16; a run goes on in float32 if it began so."""
+    from ..machine import multiplies_bfloat16
+    from ..runs.record import record_of
+
+    before = record_of(run.folder)
+    began_in_float32 = before and before.settings.get("cpu") and not before.settings.get("amp")
+    return multiplies_bfloat16() and not began_in_float32
+
+
+def _flags(
+    run: PlannedRun, settings: TaskSettings, train: TrainOptions, tokens: UpdateTokens
+) -> list[str]:
+    """Returns the flags of fairseq-train that the recipe, the user and the machine decide."""
+    flags = [literal(word) for word in settings.flags]
+    if "--max-tokens" not in flags:
+        flags += ["--max-tokens", ""]
+    size = ["$MAX_TOKENS", "--update-freq", "$UPDATE_FREQ"]
     if train.update_freq:
-        batch = Batch(processes, limit, train.update_freq, settings.tokens)
-        if batch.tokens != settings.tokens:
-            identity += [f"--tokens={batch.tokens}"]  # it is not the recipe's run
-        max_tokens = str(batch.max_tokens)
-        update_freq = ["--update-freq", str(batch.update_freq)]
-    else:
-        batch = share_out(settings.tokens, processes, limit)
-        at_once = f"PROCESSES * {limit}"
-        variables["UPDATE_FREQ"] = f"$((({settings.tokens} + {at_once} - 1) / ({at_once})))"
-        variables["MAX_TOKENS"] = f"$(({settings.tokens} / (PROCESSES * UPDATE_FREQ)))"
-        max_tokens = ShellWord(batch.max_tokens, '"$MAX_TOKENS" --update-freq "$UPDATE_FREQ"')
-        update_freq = [ShellWord("--update-freq", ""), ShellWord(batch.update_freq, "")]
-    flags = [*replaced(flags, "--max-tokens", max_tokens)]
-    if batch.update_freq > 1:
-        flags += update_freq
-
-    # the device; a script has --cpu and --amp in $CPU
-    if not gpus:
-        flags += [ShellWord("--cpu", "")]
-        if not (train.fp32 or precisions) and machine.multiplies_bfloat16():
-            flags += [ShellWord("--amp", "")]
-            notes.append("linear layers multiply in bfloat16 on this CPU; --fp32: in float32")
+        size = [str(tokens.max_tokens)]
+    place = flags.index("--max-tokens") + 1
+    flags[place : place + 1] = size
+    # fairseq takes the last value of a flag: these win over the recipe's
+    flags += ["--seed", "$SEED", *map(literal, (*settings.size_flags, *train.flags))]
+    if train.update_freq and train.update_freq > 1:
+        flags += ["--update-freq", str(train.update_freq)]
     # fairseq uses all GPUs, and with --cpu starts a process for each
-    flags += ["--distributed-world-size", ShellWord(processes, '"$PROCESSES" $CPU')]
+    flags += ["--distributed-world-size", "$PROCESSES", "$CPU"]
+    # before the text is prepared nobody knows the longest sentence
+    longest = longest_sentence(run.pieces, "valid")
+    if longest > tokens.max_tokens:
+        flags += ["--max-tokens-valid", str(longest)]
+    return flags
 
-    batch.check(longest_sentence(run.pieces, "train"))
-    training = training_step(run, settings.updates, settings.save_every, identity, flags, batch)
-    return TrainPlan(recipe, settings, training, tuple(notes), variables)
+
+# -- variables of a plan -----------------------------------------------------------------------
 
 
-def plan_run(options: RunOptions) -> PlannedRun:
+def data_variable(data: Path) -> Variable:
+    return Variable("DATA", str(data), f"${{DATA:-{quoted(str(data))}}}", "the prepared text")
+
+
+def run_variables(run: PlannedRun, seed: int) -> list[Variable]:
+    """Returns the variables of every plan for a run: text, runs, seed, plugin."""
+    out = run.folder.parent
+    return [
+        data_variable(run.data),
+        Variable("OUT", str(out), f"${{OUT:-{quoted(str(out))}}}", "the runs"),
+        Variable("SEED", str(seed), f"${{SEED:-{seed}}}"),
+        PLUGIN,
+    ]
+
+
+def gpus_variable(here: str, asked: int | None) -> Variable:
+    """Returns the number of GPUs; a script counts its own unless the user asked for a number."""
+    number = COUNT_GPUS if asked is None else asked
+    return Variable("GPUS", here, f"${{GPUS:-{number}}}", "0: the CPU")
+
+
+def _cpu_variable(gpus: int, amp: bool, at_choice: bool) -> Variable:
+    """Returns the flags of a training on a CPU; a script asks its own CPU where it may choose."""
+    flags = "--cpu --amp" if amp else "--cpu"
+    in_script = CPU_FLAGS if at_choice else "echo --cpu"
+    shell = f'$([ "$GPUS" -gt 0 ] || {in_script})'
+    return Variable("CPU", "" if gpus else flags, shell, several=True)
+
+
+def _batch_variables(tokens: UpdateTokens, limit: int) -> list[Variable]:
+    """Returns the batch, which a script computes for its own number of processes."""
+    at_once = f"PROCESSES * {limit}"
+    update_freq = f"$((({tokens.of_recipe} + {at_once} - 1) / ({at_once})))"
+    max_tokens = f"$(({tokens.of_recipe} / (PROCESSES * UPDATE_FREQ)))"
+    return [
+        Variable("UPDATE_FREQ", str(tokens.update_freq), update_freq),
+        Variable("MAX_TOKENS", str(tokens.max_tokens), max_tokens),
+    ]
+
+
+# -- a run, which its training and its evaluation share ----------------------------------------
+
+
+def plan_run(options: Experiment) -> PlannedRun:
     """Returns the run that its training and its evaluation share.
 
     Raises:
@@ -144,7 +256,7 @@ def plan_run(options: RunOptions) -> PlannedRun:
     return _planned_run(recipe, options, _settings(recipe, options))
 
 
-def _settings(recipe: Recipe, options: RunOptions) -> RunSettings:
+def _settings(recipe: Recipe, options: Experiment) -> TaskSettings:
     settings = settings_of(recipe, options.arch, options.size, options.like)
     if options.sample:
         settings = for_sample(settings)
@@ -153,7 +265,7 @@ def _settings(recipe: Recipe, options: RunOptions) -> RunSettings:
     return settings
 
 
-def _planned_run(recipe: Recipe, options: RunOptions, settings: RunSettings) -> PlannedRun:
+def _planned_run(recipe: Recipe, options: Experiment, settings: TaskSettings) -> PlannedRun:
     if not re.fullmatch(r"[\w.]*", options.decoding) or options.decoding in recipe.splits:
         raise UsageError(
             f"--as: {options.decoding!r} becomes a part of folders' names: use letters, digits, "
@@ -164,21 +276,18 @@ def _planned_run(recipe: Recipe, options: RunOptions, settings: RunSettings) -> 
     # another number of checkpoints leaves the mean of the run's own decoding as it is
     if options.average is not None and (options.decoding or options.subset != "test"):
         mean = f"average-{options.average}"
-    data = recipe.data_folder(options.out, options.sample)
-    suffix = recipe.task.bpe[settings.bpe].suffix
     return PlannedRun(
         arch=settings.arch,
         task=settings.task,
         criterion=settings.criterion,
         source=recipe.source,
         target=recipe.target,
-        raw=data / "raw",
-        pieces=data / f"bpe{suffix}",
-        binarised=data / f"bin{suffix}",
+        data=recipe.data_folder(options.out, options.sample),
+        segmentation=recipe.task.bpe[settings.bpe].suffix,
         folder=recipe.output_folder(recipe.name, options.out, options.sample) / name,
         average=settings.average,
         decode=settings.decode,
-        score=_score_flags(recipe, settings, data, options.subset),
+        score=_score_flags(recipe, settings, options.subset),
         decoding=options.decoding,
         split=options.subset,
         subset=recipe.subset(options.subset),
@@ -186,7 +295,7 @@ def _planned_run(recipe: Recipe, options: RunOptions, settings: RunSettings) -> 
     )
 
 
-def _default_name(recipe: Recipe, options: RunOptions, settings: RunSettings) -> str:
+def _default_name(recipe: Recipe, options: Experiment, settings: TaskSettings) -> str:
     """Returns the name of the run's folder: ARCH-SIZE-LIKE-sSEED, without empty parts."""
     like = options.like or ""
     if like == settings_of(recipe, options.arch, options.size).name:
@@ -196,15 +305,16 @@ def _default_name(recipe: Recipe, options: RunOptions, settings: RunSettings) ->
     return "-".join(part for part in parts if part)
 
 
-def _score_flags(recipe: Recipe, settings: RunSettings, data: Path, split: str) -> tuple[str, ...]:
+def _score_flags(recipe: Recipe, settings: TaskSettings, split: str) -> tuple[str, ...]:
+    """Returns the flags of ``dc-nmt score``, as words of a plan's line."""
     text = recipe.task.text
     flags = ["--tokenizer", text.scored_as]
-    flags += ["--tokenized-reference", str(data / f"raw/tokenised/{split}.{recipe.target}")]
+    flags += ["--tokenized-reference", f"$DATA/raw/tokenised/{split}.{recipe.target}"]
     if text.casing == "truecase":
         flags += ["--truecased"]
     if settings.metrics:
-        flags += ["--metrics", settings.metrics]
-    flags += ["--main" if recipe.own else "--paper", settings.paper]
+        flags += ["--metrics", literal(settings.metrics)]
+    flags += ["--main" if recipe.own else "--paper", literal(settings.paper)]
     return tuple(flags)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -250,50 +250,44 @@ class Recipe:
         match = re.fullmatch(r"(random|every) (\d+)", " ".join(self.task.splits.valid))
         return (match[1], int(match[2])) if match else None
 
-    def text_words(self) -> list[str]:
+    def text_facts(self) -> dict[str, Any]:
         """Returns everything that the text depends on, for its stamp."""
-        sections = {f"part:{name}": written(part) for name, part in self.task.parts.items()}
-        sections["splits"] = written(self.task.splits)
-        sections["text"] = written(self.task.text)
-        for name, file in self.task.files.items():
-            if file.path:
-                sections[f"file:{name}"] = self._identity(file)
         from ..text.languages import known_as
 
-        words = [known_as(language) for language in self.pair]
-        for name, values in sections.items():
-            words += [name, *(f"{key}={value}" for key, value in values.items())]
-        return words
+        parts = {name: set_values(part) for name, part in self.task.parts.items()}
+        local = {name: file for name, file in self.task.files.items() if file.path}
+        return {
+            "languages": [known_as(language) for language in self.pair],
+            "parts": parts,
+            "splits": set_values(self.task.splits),
+            "text": set_values(self.task.text),
+            "files": {name: self._identity(file) for name, file in local.items()},
+        }
 
-    def _identity(self, file: SourceFile) -> dict[str, str]:
+    def _identity(self, file: SourceFile) -> list[Any]:
         """Returns the checksum of a local file, and its size and time if they changed."""
-        path, identity = self.local(file), {"sha256": file.sha256 or ""}
+        path, identity = self.local(file), [file.sha256]
         if path is not None and path.is_file():
             state = path.stat()
             if (state.st_size, int(state.st_mtime)) != (file.bytes, file.modified):
-                identity["now"] = f"{state.st_size} {state.st_mtime}"
+                return [*identity, state.st_size, state.st_mtime]
         return identity
 
 
-def written(content: Any) -> dict[str, str]:
-    """Returns what a recipe sets in a mapping, without defaults, as words for stamps.
+def set_values(content: Any) -> dict[str, Any]:
+    """Returns what a recipe sets in a mapping, without names and defaults, for a stamp.
 
-    These words must never change: they decide whether text that was prepared is prepared again.
+    A new setting with a default leaves the stamps of text that was prepared before as they are.
     """
-    words = {}
-    for each in fields(content):
-        value = getattr(content, each.name)
-        default = each.default if each.default_factory is MISSING else each.default_factory()
-        if value == default:
-            continue
-        for key, item in (value if isinstance(value, dict) else {each.name: value}).items():
-            if isinstance(item, bool):
-                words[key] = "yes" if item else "no"
-            elif isinstance(item, int):
-                words[key] = f"{item:,}"
-            else:
-                words[key] = " ".join(item) if isinstance(item, list) else str(item)
-    return words
+    return {
+        item.name: getattr(content, item.name)
+        for item in fields(content)
+        if item.name != "name" and getattr(content, item.name) != _default(item)
+    }
+
+
+def _default(item: Field[Any]) -> Any:
+    return item.default if item.default_factory is MISSING else item.default_factory()
 
 
 def _name_in(folder: str, pair: str, direction: str) -> str:

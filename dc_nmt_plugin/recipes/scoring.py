@@ -1,55 +1,125 @@
-"""Steps that evaluate one model: averaging, translation, scoring; they enter its record."""
+"""Plans the evaluation of one model: averaging, translation, scoring.
+
+fairseq-generate enters the translation into the record of the run, and dc-nmt score its scores.
+The record decides what is done.
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Sequence
 
+from ..checkpoints.names import BEST, LAST, UPDATE, numbered
 from ..errors import UsageError, UserError, counted
-from ..flags import flag_values, typed_flags
-from ..machine import used_device
-from ..runs.finding import is_its_text, path_from, text_file
-from ..runs.record import RECORD, Decoding, Record, read_record, update_record, with_decoding
-from ..steps import Command, Step, read_stamp, stamp_of
-from .training import PLUGIN, PlannedRun
+from ..flags import typed_flags
+from ..runs.finding import is_its_text, text_file
+from ..runs.record import RECORD, read_record
+from ..steps import TO, Line, Stage, Step, Variable, filled_words, literal, stamp_of
+from .training import PlannedRun
 
 
-def evaluation(run: PlannedRun) -> Iterator[Step]:
-    """Yields the steps that average, translate and score."""
-    translated = run.folder / f"generate{run.suffix}"
+def evaluation_stage(run: PlannedRun, variables: Sequence[Variable], seed: int) -> Stage:
+    """Returns the steps that average, translate and score.
 
-    def mean_stamp() -> str:
-        return stamp_of([_trained_stamp(run), run.average])
-
-    def stamp() -> str:
-        model = [_trained_stamp(run), run.average]
-        # earlier versions stamped the flags in the order of the command line
-        before = stamp_of([*model, *run.decode])
-        if read_stamp(translated / ".stamp") == before:
-            return before
-        return stamp_of([*model, *sorted(flag_values(run.decode).items())])
-
-    def score_stamp() -> str:
-        return f"{stamp()}-{stamp_of(run.score)}"
-
+    Args:
+        run: the run
+        variables: of the plan
+        seed: of the run
+    """
     last = f"average the last {counted(run.average, 'checkpoint')}"
-    name = f"{run.arch}: {last if run.average else 'take the best checkpoint'}"
-    yield Step(name, run.folder / run.mean, mean_stamp, lambda to: _average(run, to))
-    name = f"{run.arch}: translate {'the test set' if run.split == 'test' else run.split}"
-    yield TranslationStep(name, translated, stamp, lambda to: _translate(run, to), run=run)
-    name = f"{run.arch}: score"
-    yield ScoringStep(name, run.folder, score_stamp, lambda _: _score(run), run=run)
-
-
-def _trained_stamp(run: PlannedRun) -> str:
-    """Returns the stamp of the training; before its end, that of the existing checkpoints."""
-    stamp = read_stamp(run.folder / "settings.stamp")
-    if stamp is None:
-        raise UserError(
-            f"{run.folder}/settings.stamp is missing: dc-nmt train did not make this folder"
+    kept, notes_here = _update_checkpoints(run), []
+    if run.is_trained() and 0 < len(kept) < run.average:
+        notes_here.append(
+            f"{run.checkpoints}: {len(kept)} of {run.average} update checkpoints (the training "
+            f"keeps no more than its own --average): the mean is of {', '.join(_averaged_now(run))}"
         )
+    what = last if run.average else "take the best checkpoint"
+    average = Step(
+        f"{run.arch}: {what}", f"$RUN/{run.mean}", [_average(run)], is_done=lambda: is_averaged(run)
+    )
+    translate = Step(
+        f"{run.arch}: translate {'the test set' if run.split == 'test' else run.split}",
+        f"$RUN/generate{run.suffix}",
+        [_translate(run)],
+        is_done=lambda: is_translated(run),
+    )
+    line, log = _score(run), f"$RUN/score{run.suffix}.log"
+    known = {each.name: each for each in (*variables, run.variable(seed))}
+    words = filled_words(line.words[2:], known)
+    score = Step(
+        f"{run.arch}: score",
+        "$RUN",
+        [line],
+        log=log,
+        is_done=lambda: is_scored(run, words),
+        in_place=True,
+    )
+    return Stage(
+        "$RUN",
+        [average, translate, score],
+        [run.variable(seed)],
+        notes_here=notes_here,
+        prints=log,
+    )
+
+
+# -- the mean of the last checkpoints ----------------------------------------------------------
+
+
+def _average(run: PlannedRun) -> Line:
+    which = ["$RUN/checkpoints", "--last", str(run.average), "--kind", "update"]
+    if run.average == 0:
+        which = [f"$RUN/checkpoints/{BEST}"]
+    elif run.is_trained() and len(_update_checkpoints(run)) < run.average:
+        which = [f"$RUN/checkpoints/{name}" for name in _averaged_now(run)]
+    return Line(("dc-nmt", "average", *which, "--out", f"{TO}/checkpoint.pt"))
+
+
+def _averaged_now(run: PlannedRun) -> list[str]:
+    """Returns the names of the checkpoints that the mean is to be of.
+
+    A finished training kept no more than its own ``--average``: then its last checkpoint counts
+    too, but no update twice.
+    """
+    if run.average == 0:
+        return [BEST]
+    names = _update_checkpoints(run)[-run.average :]
+    if len(names) < run.average and run.is_trained() and (run.checkpoints / LAST).is_file():
+        end = read_record(run.folder).training.updates
+        if not names or not names[-1].endswith(f"_{end}.pt"):
+            names.append(LAST)
+    return names
+
+
+def _update_checkpoints(run: PlannedRun) -> list[str]:
+    if not run.checkpoints.is_dir():
+        return []
+    return [path.name for _, path in numbered(run.checkpoints, UPDATE)]
+
+
+def is_averaged(run: PlannedRun) -> bool:
+    """Returns True if the mean is of the checkpoints that are there now, or none are there.
+
+    Raises:
+        UserError: the folder has no such run
+    """
+    from ..checkpoints.loading import averaged_names, updates_of
+
+    check_run(run)
+    if not run.checkpoint.is_file():
+        return False
+    names = averaged_names(str(run.checkpoint))
+    now = _averaged_now(run)
+    newest = run.checkpoints / now[-1] if now else None
+    if newest is None or not newest.is_file():
+        return len(names) == max(1, run.average)
+    if names != tuple(now):
+        return False
+    # the name of the best checkpoint, or of the last one, says nothing about its updates
+    return updates_of(str(newest)) == updates_of(str(run.checkpoint))
+
+
+def check_run(run: PlannedRun) -> None:
+    """Raises UserError if the folder has no training, or that of another model or text."""
     record = read_record(run.folder)
     if record.architecture not in (None, run.arch):
         raise UsageError(f"{run.folder} has a run of {record.architecture}, not of {run.arch}")
@@ -58,124 +128,57 @@ def _trained_stamp(run: PlannedRun) -> str:
             f"{run.folder} was trained when {run.binarised} had other text: train anew with "
             "another --name, or prepare that text again"
         )
-    if run.is_trained():
-        return stamp
-    return f"{stamp}-{stamp_of(sorted(run.checkpoints.glob('*')))}"
 
 
-def _average(run: PlannedRun, to: Path) -> list[Command]:
-    which = [str(run.checkpoints), "--last", str(run.average), "--kind", "update"]
-    if run.average == 0:
-        which = [str(run.checkpoints / "checkpoint_best.pt")]
-    elif run.is_trained():
-        from ..checkpoints.names import UPDATE, numbered
-
-        kept = numbered(run.checkpoints, UPDATE)
-        if len(kept) < run.average:  # the training kept no more: its own --average was smaller
-            paths = [path for _, path in kept]
-            end = read_record(run.folder).settings.get("max-update")
-            if not kept or kept[-1][0] != end:
-                paths.append(run.checkpoints / "checkpoint_last.pt")
-            print(
-                f"{run.checkpoints}: {len(kept)} of {run.average} update checkpoints (the "
-                "training keeps no more than its own --average): the mean is of "
-                f"{', '.join(path.name for path in paths)}",
-                file=sys.stderr,
-            )
-            which = list(map(str, paths))
-    return [Command(["dc-nmt", "average", *which, "--out", str(to / "checkpoint.pt")])]
+# -- translation -------------------------------------------------------------------------------
 
 
-def _translate(run: PlannedRun, to: Path) -> list[Command]:
-    words = ["fairseq-generate", str(run.binarised), "--user-dir", PLUGIN]
+def _translate(run: PlannedRun) -> Line:
+    words = ["fairseq-generate", f"$DATA/bin{run.segmentation}", "--user-dir", "$USER_DIR"]
     words += ["--task", run.task, "--source-lang", run.source, "--target-lang", run.target]
-    words += ["--path", str(run.checkpoint), "--gen-subset", run.subset]
-    words += ["--results-path", str(to), *run.decode]
-    return [Command(words, log=run.folder / f"generate{run.suffix}.log")]
+    words += ["--path", f"$RUN/{run.mean}/checkpoint.pt", "--gen-subset", run.subset]
+    return Line((*words, "--results-path", TO, *map(literal, run.decode)))
 
 
-def _score(run: PlannedRun) -> list[Command]:
-    translated = f"{run.folder}/generate{run.suffix}"
+def is_translated(run: PlannedRun) -> bool:
+    """Returns True if the record has this translation by this model, of the text that is here."""
+    from ..checkpoints.loading import averaged_names, updates_of
+    from ..runs.translation import number_averaged
+
+    known = read_record(run.folder).decoding(run.key)
+    if known is None or not (run.folder / f"generate{run.suffix}").is_dir():
+        return False
+    model = str(run.checkpoint)
+    averaged = number_averaged(averaged_names(model))
+    if (known.updates, known.averaged) != (updates_of(model), averaged):
+        return False
+    if known.search != typed_flags(run.decode):
+        return False
+    languages = (run.source, run.target)
+    texts = [text_file(run.folder, run.raw / f"{run.split}.{name}") for name in languages]
+    pairs = zip([known.source, *known.references], texts, strict=False)
+    return all(file is None or now.sha256 in (None, file.sha256) for file, now in pairs)
+
+
+# -- scores ------------------------------------------------------------------------------------
+
+
+def _score(run: PlannedRun) -> Line:
+    translated = f"$RUN/generate{run.suffix}"
     words = ["dc-nmt", "score", f"{translated}/generate-{run.subset}.txt"]
     words += ["--generate-log", f"{translated}.log"]
-    words += ["--source", str(run.raw / f"{run.split}.{run.source}")]
-    words += ["--reference", str(run.raw / f"{run.split}.{run.target}")]
+    words += ["--source", f"$DATA/raw/{run.split}.{run.source}"]
+    words += ["--reference", f"$DATA/raw/{run.split}.{run.target}"]
     words += ["--source-lang", run.source, "--target-lang", run.target, *run.score]
-    words += ["--detokenized", f"{run.folder}/hypotheses{run.suffix}.{run.target}"]
+    words += ["--detokenized", f"$RUN/hypotheses{run.suffix}.{run.target}"]
     if run.decoding:
         words += ["--as", run.decoding]
     if run.split != "test":
         words += ["--subset", run.split]
-    return [Command([*words, "--out", str(run.folder / RECORD)])]
+    return Line((*words, "--out", f"$RUN/{RECORD}"))
 
 
-@dataclass(frozen=True)
-class TranslationStep(Step):
-    """Translation step: also enters the translation into the record of the run."""
-
-    run: PlannedRun = field(kw_only=True)
-
-    def is_done(self) -> bool:
-        """Returns True if the record has this translation, and of the text that is here now."""
-        run = self.run
-        known = read_record(run.folder).decoding(run.key)
-        if known is None or not super().is_done():
-            return False
-        languages = (run.source, run.target)
-        texts = [text_file(run.folder, run.raw / f"{run.split}.{name}") for name in languages]
-        pairs = zip([known.source, *known.references], texts, strict=False)
-        return all(file is None or now.sha256 in (None, file.sha256) for file, now in pairs)
-
-    def make(self) -> None:
-        """Translates; the record gets the settings, and loses the scores of a translation before.
-
-        Raises:
-            UserError: fairseq-generate failed
-        """
-        from ..checkpoints.loading import updates_of
-
-        run, device = self.run, None  # a translation without its entry may have been made elsewhere
-        if read_record(run.folder).decoding(run.key) or not super().is_done():
-            super().make()
-            # fairseq-generate takes one GPU
-            device = used_device({**typed_flags(run.decode), "distributed-world-size": 1})
-        decoding = Decoding(
-            run.decoding,
-            run.split,
-            typed_flags(run.decode),
-            checkpoint=path_from(run.folder, run.checkpoint),
-            updates=updates_of(str(run.checkpoint)),
-            averaged=run.average,
-            device=device,
-        )
-        record = read_record(run.folder)
-        update_record(run.folder / RECORD, lambda known: with_decoding(known or record, decoding))
-
-
-@dataclass(frozen=True)
-class ScoringStep(Step):
-    """Scoring step: fills the record of the run in place."""
-
-    run: PlannedRun = field(kw_only=True)
-
-    def is_done(self) -> bool:
-        decoding = read_record(self.run.folder).decoding(self.run.key)
-        return decoding is not None and decoding.stamp == self.stamp()
-
-    def make(self) -> None:
-        """Scores the translation of the run.
-
-        Raises:
-            UserError: dc-nmt score failed
-        """
-        stamp = self.stamp()
-        self.run.score_log.write_text("")
-        for command in self.commands(self.folder):
-            command.run(self.run.score_log)
-
-        def stamped(record: Record | None) -> Record:
-            decoding = record and record.decoding(self.run.key)
-            assert record and decoding, "the translation entered it"
-            return with_decoding(record, replace(decoding, stamp=stamp))
-
-        update_record(self.run.folder / RECORD, stamped)
+def is_scored(run: PlannedRun, words: Sequence[str]) -> bool:
+    """Returns True if ``dc-nmt score WORDS`` has entered its scores into the record."""
+    decoding = read_record(run.folder).decoding(run.key)
+    return decoding is not None and bool(decoding.scores) and decoding.stamp == stamp_of(words)

@@ -1,130 +1,152 @@
-"""Prints the steps of a recipe as a shell script that a person can read, change and run."""
+"""Prints a plan as a shell script that a person can read, change and run."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import textwrap
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
-from ..steps import Command, Pipeline, ShellWord, Step
+from ..steps import VARIABLE, Line, Plan, Step, Variable
 
 WIDTH = 96
-USER_DIR = 'USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")'
-# torch, not nvidia-smi: it heeds CUDA_VISIBLE_DEVICES, which Slurm sets
-GPUS = '$(python -c "import torch; print(torch.cuda.device_count())")'
-CPU = "from dc_nmt_plugin import machine; print('--cpu', "
-CPU += "'--amp' if machine.multiplies_bfloat16() else '')"
+HEAD = """\
+#!/usr/bin/env bash
+# Made by: {printed_by}
+# Run it with the environment's programs on PATH, such as: SEED=2 bash FILE
+# shellcheck disable=SC2046,SC2086
+set -euo pipefail"""
+# a system without flock, such as macOS, does not wait
+FUNCTIONS = """\
+# lock FOLDER: waits for another job in it
+lock() { mkdir -p "$1"; exec 9> "$1/.lock"; ! command -v flock > /dev/null || flock 9; }
+# made FOLDER STAMP: tells whether the folder is whole, and of the same settings
+made() { [ "$(cat "$1/.stamp" 2> /dev/null)" = "$2" ]; }
+# begin FOLDER, finish FOLDER [STAMP]: the folder gets its name when it is whole
+begin() { TO=$1.part; rm -rf "$TO"; mkdir -p "$TO"; }
+finish() {
+  [ -z "${2:-}" ] || echo "$2" > "$TO/.stamp"
+  rm -rf "$1"
+  mv "$TO.log" "$1.log"
+  mv "$TO" "$1"
+}"""
+NO_GPU = '[ "$GPUS" -gt 0 ] || export CUDA_VISIBLE_DEVICES='
 
 
-class Script(Pipeline):
-    """Prints what a :class:`Pipeline` would do.
+def script(plan: Plan, printed_by: Sequence[str]) -> str:
+    """Returns a plan as a shell script.
 
     Args:
-        printed_by: the command that prints the script
+        plan: of a command
+        printed_by: the command
     """
+    lines = [HEAD.format(printed_by=" ".join(map(quoted, printed_by)))]
+    lines += map(_assignment, plan.variables)
+    if any(variable.name == "GPUS" for variable in plan.variables):
+        lines.append(NO_GPU)
+    lines.append(FUNCTIONS)
+    assigned: dict[str, str] = {}  # by the stages before
+    locked = ""
+    for stage in plan.stages:
+        new = [each for each in stage.variables if assigned.get(each.name) != each.shell]
+        assigned |= {each.name: each.shell for each in new}
+        lines += ["", *map(_assignment, new)] if new else []
+        lines += [comment(note) for note in stage.notes]
+        if new or stage.folder != locked:
+            lines += [f"lock {shell_word(stage.folder)}"]
+            locked = stage.folder
+        for step in stage.steps:
+            lines += _step(step)
+    return "\n".join(lines)
 
-    dry_run = True
 
-    def __init__(self, printed_by: Sequence[str]) -> None:
-        super().__init__()
-        self._printed_by = shlex.join(printed_by)
-        self._seed: int | None = None
-        self._variables: dict[str, str] = {}  # beginning of a path → variable that holds it
-        self._folders: set[Path] = set()  # that the script makes
+def _assignment(variable: Variable) -> str:
+    about = f" {comment(variable.about)}" if variable.about else ""
+    return f"{variable.name}={variable.shell}{about}"
 
-    def begin_script(
-        self,
-        data: Path,
-        out: Path | None = None,
-        seed: int | None = None,
-        gpus: int | None = None,
-        fp32: bool = False,
-    ) -> None:
-        """Prints the head with the variables, once: those of the text, and of runs in `out`."""
-        if self._variables:
-            return
-        self._variables = {f"{data}/": "DATA"}
-        lines = ["#!/usr/bin/env bash", f"# Made by: {self._printed_by}"]
-        lines.append("# Run it with the environment's programs on PATH, such as: SEED=2 bash FILE")
-        # $CPU is several words, or none
-        lines += ["# shellcheck disable=SC2046,SC2086", "set -euo pipefail"]
-        lines.append(f"DATA=${{DATA:-{shlex.quote(str(data))}}} # the prepared text")
-        if out is not None:
-            self._seed = seed
-            self._variables[f"{out}/"] = "OUT"
-            lines.append(f"OUT=${{OUT:-{shlex.quote(str(out))}}} # the runs")
-            lines.append(f"SEED=${{SEED:-{seed}}}")
-            lines.append(f"GPUS=${{GPUS:-{GPUS if gpus is None else gpus}}} # 0: the CPU")
-            lines.append("PROCESSES=$((GPUS > 0 ? GPUS : 1))")
-            cpu = "echo --cpu" if fp32 else f'python -c "{CPU}"'
-            lines.append(f'CPU=$([ "$GPUS" -gt 0 ] || {cpu})')
-            lines.append('[ "$GPUS" -gt 0 ] || export CUDA_VISIBLE_DEVICES=')
-            lines.append(USER_DIR)
-        print(*lines, sep="\n")
 
-    def begin_run(self, run: Path, **variables: str) -> None:
-        """Prints RUN and further variables of the steps that follow."""
-        if f"{run}/" in self._variables:
-            return
-        name = run.name.removesuffix(f"-s{self._seed}")
-        text = f"$OUT/{name}" + ("-s$SEED" if name != run.name else "")
-        others = {path: name for path, name in self._variables.items() if name != "RUN"}
-        self._variables = {f"{run}/": "RUN", **others}
-        print(f"\nRUN={text}")
-        for name, value in variables.items():
-            print(f"{name}={value}")
+def _step(step: Step) -> Iterator[str]:
+    folder = shell_word(step.folder)
+    yield f"\n{comment(step.name)}"
+    if step.stamp:
+        yield f"if ! made {folder} {step.stamp}; then"
+    if not step.in_place:
+        yield f"begin {folder}"
+    lines = [_line(line) for line in step.lines]
+    if len(lines) > 1:
+        lines = ["{", *lines, "}"]
+    # a training that goes on keeps the log of its beginning
+    lines[-1] += f" 2>&1 |\n  tee {'-a ' if step.updates else ''}{shell_word(step.log)}"
+    yield from lines
+    if not step.in_place:
+        yield f"finish {folder} {step.stamp}".rstrip()
+    if step.stamp:
+        yield "fi"
 
-    def note(self, text: str) -> None:
-        for line in text.splitlines():
-            print(
-                *textwrap.wrap(line, WIDTH, initial_indent="# ", subsequent_indent="# "), sep="\n"
-            )
 
-    say = note
+def _line(line: Line) -> str:
+    """Returns a command in lines; none ends between a flag and its value."""
+    units: list[str] = []
+    for word in map(shell_word, line.words):
+        after_flag = units and units[-1].startswith("-") and " " not in units[-1]
+        if after_flag and not word.startswith(("--", "$CPU")):
+            units[-1] += f" {word}"
+        else:
+            units.append(word)
+    lines = [units[0]]
+    for unit in units[1:]:
+        if len(lines[-1]) + len(unit) > WIDTH:
+            lines.append(" ")
+        lines[-1] += f" {unit}"
+    text = " \\\n".join(lines)
+    return f"{text} > {shell_word(line.output)}" if line.output else text
 
-    def run(self, folder: Path, *steps: Step) -> None:
-        for step in steps:
-            print(f"\n# {step.name}")
-            done = self._word(f"{step.folder}/.done")
-            once = done.startswith('"$DATA/')  # a second call of the script goes on with the runs
-            if once:
-                print(f"if [ ! -e {done} ]; then # remove this file to prepare again")
-            if step.folder not in self._folders:
-                self._folders.add(step.folder)
-                print(f"mkdir -p {self._word(f'{step.folder}/')}")
-            print(*map(self._command, step.commands(step.folder)), sep="\n")
-            if once:
-                print(f"touch {done}\nfi")
 
-    def _command(self, command: Command) -> str:
-        """Returns a command in lines; none ends between a flag and its value."""
-        units: list[str] = []
-        for word in filter(None, map(self._word, command.words)):
-            after_flag = units and units[-1].startswith("-") and " " not in units[-1]
-            if after_flag and not word.startswith("--"):
-                units[-1] += f" {word}"
-            else:
-                units.append(word)
-        lines = [units[0]]
-        for unit in units[1:]:
-            if len(lines[-1]) + len(unit) > WIDTH:
-                lines.append(" ")
-            lines[-1] += f" {unit}"
-        text = " \\\n".join(lines)
-        if command.output:
-            text += f" > {self._word(str(command.output))}"
-        if not command.log:
-            return text
-        # a training that goes on keeps the log of its beginning
-        tee = "tee -a" if command.words[0] == "fairseq-train" else "tee"
-        return f"{text} 2>&1 |\n  {tee} {self._word(str(command.log))}"
+# -- words that stay words, whatever is in them ------------------------------------------------
 
-    def _word(self, word: str) -> str:
-        if isinstance(word, ShellWord):
-            return word.shell
-        text = word
-        for path, name in self._variables.items():
-            text = re.sub(f"(^|,){re.escape(path)}", rf"\1${name}/", text)
-        return shlex.quote(word) if text == word else f'"{text}"'
+
+def shell_word(word: str) -> str:
+    """Returns a word of a plan, which may hold variables, as a word of a script."""
+    if word == "$CPU":  # several words, or none
+        return word
+    text, end, has_variable = "", 0, False
+    for match in VARIABLE.finditer(word):
+        text += _in_double_quotes(word[end : match.start()])
+        end = match.end()
+        if match[1] == "$":
+            text += r"\$"
+            continue
+        has_variable = True
+        joined = re.match(r"\w", word[end:])
+        text += f"${{{match[1]}}}" if joined else f"${match[1]}"
+    if not has_variable:
+        return quoted(word.replace("$$", "$"))
+    return f'"{text}{_in_double_quotes(word[end:])}"'
+
+
+def _in_double_quotes(text: str) -> str:
+    return re.sub(r'([\\"$`])', r"\\\1", text)
+
+
+def quoted(text: str) -> str:
+    """Returns text as one word in one line of a script."""
+    if text.isprintable():
+        return shlex.quote(text)
+    return "$'" + "".join(map(_ansi, text)) + "'"
+
+
+def _ansi(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+
+
+def comment(text: str) -> str:
+    """Returns text as comments; nothing of it is a line of its own."""
+    lines = []
+    for line in text.splitlines() or [""]:
+        plain = "".join(each if each.isprintable() else _ansi(each) for each in line)
+        lines += textwrap.wrap(plain, WIDTH, initial_indent="# ", subsequent_indent="# ")
+    return "\n".join(lines)

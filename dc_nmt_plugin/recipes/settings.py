@@ -37,7 +37,7 @@ _NARROW = {
 
 
 @dataclass(frozen=True)
-class RunSettings:
+class TaskSettings:
     """Settings of one architecture on one task."""
 
     name: str  # of the entry of papers.yaml
@@ -62,7 +62,7 @@ class RunSettings:
 @cache
 def settings_of(
     recipe: Recipe, arch: str, size: str | None = None, like: str | None = None
-) -> RunSettings:
+) -> TaskSettings:
     """Returns the settings of an architecture on a task.
 
     Args:
@@ -85,7 +85,7 @@ def settings_of(
     for key in REQUIRED:
         if not values.get(key):
             raise UserError(f"{place}.{key}: is missing")
-    return RunSettings(
+    return TaskSettings(
         name=name,
         arch=arch,
         task=family.task,
@@ -183,7 +183,7 @@ def _flags(text: str, place: str) -> tuple[str, ...]:
         raise UserError(f"{place}: {error} in {text!r}") from error
 
 
-def with_updates(settings: RunSettings, updates: int, warmup: str | None) -> RunSettings:
+def with_updates(settings: TaskSettings, updates: int, warmup: str | None) -> TaskSettings:
     """Returns the settings for another number of updates, with equally many checkpoints.
 
     A warm-up that would be as long as the training becomes as much shorter as the training.
@@ -220,7 +220,7 @@ def with_updates(settings: RunSettings, updates: int, warmup: str | None) -> Run
     return replace(settings, updates=updates, save_every=save_every, flags=flags)
 
 
-def for_sample(settings: RunSettings) -> RunSettings:
+def for_sample(settings: TaskSettings) -> TaskSettings:
     """Returns the settings for a narrow model and a short run."""
     kind = "gru" if settings.arch.startswith("gru") else "transformer"
     flags = replaced(settings.flags, "--warmup-updates", str(SAMPLE_UPDATES // 10))

@@ -1,39 +1,49 @@
-"""One training run: its folder, its batches, and the step that runs fairseq-train in it.
+"""One training run: its folder, its batches, and the stage that runs fairseq-train in it.
 
-fairseq-train writes the record of the run (tasks/run_record.py).
+fairseq-train writes the record of the run (tasks/run_record.py). The record decides whether a
+training is done, and whether a folder has another one.
 """
 
 from __future__ import annotations
 
-import sys
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from subprocess import PIPE, STDOUT
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, UserError, counted
-from ..files import check_space, load_json
-from ..flags import flag_values
-from ..steps import Command, ShellWord, Step, read_stamp, running, stamp_of, write_stamp
+from ..files import load_json
+from ..steps import Line, Step, Variable
 
-PLUGIN = ShellWord(Path(__file__).parents[1], '"$USER_DIR"')
-COMMAND = "command.txt"  # in a run's folder, for people: its fairseq-train command
-LOG = "train.log"
+if TYPE_CHECKING:
+    from ..runs.record import Flags
+
+PLUGIN = Variable(
+    "USER_DIR",
+    str(Path(__file__).parents[1]),
+    '$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")',
+)
 LENGTHS = "lengths.json"  # beside the text after BPE: SPLIT.LANG → tokens of the longest sentence
+FINISHED = "done training in"  # in the last lines of fairseq-train's log
+# kinds of flags that may differ when a training goes on
+WHILE_TRAINING = ("machine", "log", "batch")
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A training run in its own folder, and one way to translate with its model."""
+    """A training run in its own folder, and one way to translate with its model.
+
+    `decode` and `score` are words of a plan's lines.
+    """
 
     arch: str  # fairseq's
     task: str
     criterion: str
     source: str  # languages
     target: str
-    raw: Path  # folder of the untokenised text
-    pieces: Path  # folder of the text after BPE
-    binarised: Path  # folder that fairseq reads
+    data: Path  # folder of the prepared text
+    segmentation: str  # end of the names of its folders in the data; "" for the default
     folder: Path  # of the run
     average: int  # number of averaged last checkpoints; 0: only the best one
     decode: tuple[str, ...]  # flags of fairseq-generate
@@ -42,6 +52,21 @@ class PlannedRun:
     split: str = "test"  # translated set: test, valid or a further test set
     subset: str = "test"  # fairseq's name of the set
     mean: str = "average"  # name of the folder of their mean, in the run's folder
+
+    @property
+    def raw(self) -> Path:
+        """Returns the folder of the untokenised text."""
+        return self.data / "raw"
+
+    @property
+    def pieces(self) -> Path:
+        """Returns the folder of the text after BPE."""
+        return self.data / f"bpe{self.segmentation}"
+
+    @property
+    def binarised(self) -> Path:
+        """Returns the folder that fairseq reads."""
+        return self.data / f"bin{self.segmentation}"
 
     @property
     def checkpoints(self) -> Path:
@@ -67,20 +92,42 @@ class PlannedRun:
     def score_log(self) -> Path:
         return self.folder / f"score{self.suffix}.log"
 
+    def variable(self, seed: int) -> Variable:
+        """Returns RUN, the folder of the run; in a script, in $OUT and with the script's seed."""
+        name = self.folder.name.removesuffix(f"-s{seed}")
+        of_seed = "-s$SEED" if name != self.folder.name else ""
+        return Variable("RUN", str(self.folder), f"$OUT/{name}{of_seed}")
+
     def is_trained(self) -> bool:
         """Returns True if the training in this folder is finished."""
-        stamp = read_stamp(self.folder / "training.stamp")
-        return stamp is not None and stamp == read_stamp(self.folder / "settings.stamp")
+        from ..runs.record import record_of
+
+        record = record_of(self.folder)
+        if record is None:
+            return False
+        last_update = record.settings.get("max-update")
+        updates = record.training.updates
+        if updates is not None and isinstance(last_update, int) and updates >= last_update:
+            return True
+        return self._ended_early()
+
+    def _ended_early(self) -> bool:
+        """Returns True if fairseq-train ended by itself, as with --patience."""
+        log = self.folder / "train.log"
+        if not log.is_file():
+            return False
+        with open(log, encoding="utf-8", errors="replace") as lines:
+            return any(FINISHED in line for line in deque(lines, maxlen=20))
 
 
 @dataclass(frozen=True)
-class Batch:
+class UpdateTokens:
     """Distribution of an update's tokens over processes."""
 
     processes: int
     max_tokens: int  # of one process at a time
     update_freq: int  # number of batches whose gradients each process sums
-    recipe_tokens: int  # of an update
+    of_recipe: int  # tokens of an update in the recipe
 
     @property
     def tokens(self) -> int:
@@ -92,8 +139,8 @@ class Batch:
             f"{self.tokens:,} tokens per update = {self.processes} x {self.max_tokens:,} "
             f"(--max-tokens) x {self.update_freq} (--update-freq)"
         )
-        if abs(self.tokens - self.recipe_tokens) > 0.01 * self.recipe_tokens:
-            return f"{text}; not the recipe's {self.recipe_tokens:,}"
+        if abs(self.tokens - self.of_recipe) > 0.01 * self.of_recipe:
+            return f"{text}; not the recipe's {self.of_recipe:,}"
         return text
 
     def check(self, longest: int) -> None:
@@ -106,10 +153,10 @@ class Batch:
             )
 
 
-def share_out(tokens: int, processes: int, max_tokens: int) -> Batch:
+def share_out(tokens: int, processes: int, max_tokens: int) -> UpdateTokens:
     """Distributes an update's `tokens`, at most `max_tokens` a process at a time."""
     update_freq = -(-tokens // (processes * max_tokens))
-    return Batch(processes, round(tokens / (processes * update_freq)), update_freq, tokens)
+    return UpdateTokens(processes, round(tokens / (processes * update_freq)), update_freq, tokens)
 
 
 def longest_sentence(folder: Path, split: str) -> int:
@@ -120,106 +167,84 @@ def longest_sentence(folder: Path, split: str) -> int:
     return max((n + 1 for name, n in lengths.items() if name.startswith(split)), default=0)
 
 
-@dataclass(frozen=True)
-class TrainingStep(Step):
-    """Runs fairseq-train in the folder of a run, and continues from its checkpoints.
+def training_line(run: PlannedRun, updates: int, save_every: int, flags: Sequence[str]) -> Line:
+    """Returns the command line of a run's training.
 
-    At the start the run's stamp is written to ``settings.stamp``, at the end to ``training.stamp``.
+    Args:
+        run: the run
+        updates: number of training updates
+        save_every: updates between two checkpoints
+        flags: further flags of fairseq-train, words of a plan's line
     """
-
-    run: PlannedRun = field(kw_only=True)  # the trained run
-    updates: int = field(kw_only=True)  # number of training updates
-    batch: Batch = field(kw_only=True)  # on this machine
-
-    @property
-    def command(self) -> Sequence[str]:
-        (command,) = self.commands(self.folder)
-        return command.words
-
-    def check_flags(self, dry_run: bool) -> None:
-        """Raises UserError for flags that fairseq-train, or this machine, does not take."""
-        from .. import registration  # noqa: F401
-        from ..compat.mixed_precision import bfloat16_flag
-        from ..models.fairseq_flags import TRAIN, parse_flags
-
-        args = parse_flags(TRAIN, self.command[1:])
-        if not dry_run:  # a script may train on another machine
-            bfloat16_flag(args)
-
-    def is_done(self) -> bool:
-        return read_stamp(self.run.folder / "training.stamp") == self.stamp()
-
-    def make(self) -> None:
-        """Trains, or continues training.
-
-        Raises:
-            UserError: the folder has another training run, or the run stopped early
-        """
-        from ..evaluation.logs import follow_training
-
-        folder, stamp = self.run.folder, self.stamp()
-        self.batch.check(longest_sentence(self.run.pieces, "train"))
-        # without checkpoints nothing can be lost; a finished run may have no checkpoints left
-        begun = self.run.is_trained() or any(self.run.checkpoints.glob("checkpoint*.pt"))
-        if begun and read_stamp(folder / "settings.stamp") not in (None, stamp):
-            raise UserError(
-                f"{folder} has a run with other data or settings (see its command.txt): "
-                "give another --name, or remove that folder"
-            )
-        folder.mkdir(parents=True, exist_ok=True)
-        without_save_dir = Command(self.command[:-2])
-        (folder / COMMAND).write_text(f"{without_save_dir}\n", "utf-8")
-        write_stamp(folder / "settings.stamp", stamp)
-        log = folder / LOG
-        with (
-            open(log, "ab" if begun else "wb") as out,
-            running(self.command, stdout=PIPE, stderr=STDOUT) as process,
-        ):
-            assert process.stdout is not None
-            tail = follow_training(process.stdout, out, self.run.arch, self.updates)
-            code = process.wait()
-        if code:
-            check_space(folder, "".join(tail))
-            print("\nTraining stopped early. The last lines of its log:", file=sys.stderr)
-            sys.stderr.writelines(tail)
-            raise UserError(
-                f"training of {self.run.arch} stopped; its log is {log}; "
-                "the same command continues it"
-            )
-        write_stamp(folder / "training.stamp", stamp)
+    words = ["fairseq-train", f"$DATA/bin{run.segmentation}", "--user-dir", "$USER_DIR"]
+    words += ["--arch", run.arch, "--task", run.task, "--criterion", run.criterion]
+    words += ["--source-lang", run.source, "--target-lang", run.target]
+    words += ["--max-update", str(updates), "--save-interval-updates", str(save_every)]
+    words += ["--keep-interval-updates", str(max(run.average, 1)), "--no-epoch-checkpoints"]
+    words += ["--log-format", "json", "--log-interval", "1" if updates < 100 else "10"]
+    return Line((*words, *flags, "--save-dir", "$RUN/checkpoints"))
 
 
-def training_step(
-    run: PlannedRun,
-    updates: int,
-    save_every: int,  # updates between two checkpoints
-    identity: Sequence[str],  # flags that identify the run on any machine
-    flags: Sequence[str],  # of fairseq-train on this machine
-    batch: Batch,  # on this machine
-) -> TrainingStep:
-    """Returns the training step of a run."""
-    fixed = ["--arch", run.arch, "--task", run.task, "--criterion", run.criterion]
-    fixed += ["--source-lang", run.source, "--target-lang", run.target]
-    fixed += ["--max-update", str(updates), "--save-interval-updates", str(save_every)]
-    fixed += ["--keep-interval-updates", str(max(run.average, 1)), "--no-epoch-checkpoints"]
-    fixed += ["--log-format", "json", "--log-interval", "1" if updates < 100 else "10"]
+def training_step(run: PlannedRun, line: Line, updates: int, settings: Flags, tokens: int) -> Step:
+    """Returns the step that trains, or continues a training.
 
-    def stamp() -> str:
-        text = read_stamp(run.binarised / ".stamp")
-        # earlier versions stamped the flags in the order of the command line, tokens without dashes
-        words = [word.replace("--tokens=", "tokens=") for word in identity]
-        before = stamp_of([text, *fixed, *words])
-        if read_stamp(run.folder / "settings.stamp") == before:
-            return before
-        return stamp_of([text, *sorted(flag_values([*fixed, *identity]).items())])
+    Args:
+        run: the run
+        line: of :func:`training_line`
+        updates: number of training updates
+        settings: what the record of the run will have as its settings
+        tokens: of one update
+    """
+    return Step(
+        f"{run.arch}: train {counted(updates, 'update')}",
+        "$RUN",
+        [line],
+        log="$RUN/train.log",
+        is_done=lambda: is_trained_so(run, settings, tokens),
+        in_place=True,
+        updates=updates,
+    )
 
-    def commands(_: Path) -> list[Command]:
-        words = ["fairseq-train", str(run.binarised), "--user-dir", PLUGIN, *fixed, *flags]
-        # dc-nmt run plans a training before it prepares the text, so the length is known here
-        longest = longest_sentence(run.pieces, "valid")
-        if longest > batch.max_tokens:
-            words += ["--max-tokens-valid", str(longest)]
-        return [Command([*words, "--save-dir", str(run.checkpoints)], log=run.folder / LOG)]
 
-    name = f"{run.arch}: train {counted(updates, 'update')}"
-    return TrainingStep(name, run.folder, stamp, commands, run=run, updates=updates, batch=batch)
+def is_trained_so(run: PlannedRun, settings: Flags, tokens: int) -> bool:
+    """Returns True if a training with these settings is finished in the folder of the run.
+
+    Raises:
+        UserError: the folder has another training
+    """
+    from ..runs.differences import differing, shown
+    from ..runs.finding import is_its_text
+    from ..runs.record import record_of
+
+    record = record_of(run.folder)
+    trained = run.is_trained()
+    # without checkpoints nothing can be lost; a finished run may have no checkpoints left
+    if record is None or not (trained or any(run.checkpoints.glob("checkpoint*.pt"))):
+        return False
+    before = identity(record.settings, record.training.tokens)
+    other = [
+        f"{each.name} {shown(each.value)} there, {shown(each.other_value)} now"
+        for each in differing(before, identity(settings, tokens))
+    ]
+    if not is_its_text(record, run.binarised):
+        other.append(f"other text in {run.binarised}")
+    if other:
+        raise UserError(
+            f"{run.folder} has a run with other data or settings ({'; '.join(other)}): "
+            "give another --name, or remove that folder"
+        )
+    return trained
+
+
+def identity(settings: Flags, tokens: int | None) -> dict[str, Any]:
+    """Returns the settings that make a training another one, but for its text.
+
+    Args:
+        settings: as in its record
+        tokens: of one update; None: unknown
+    """
+    from ..runs.differences import TOKENS, compared
+
+    # a CPU multiplies in the precision in which it is faster
+    chosen = {flag: value for flag, value in settings.items() if flag != "amp"}
+    return {**compared(chosen, WHILE_TRAINING), TOKENS: tokens}

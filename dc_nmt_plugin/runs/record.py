@@ -67,7 +67,7 @@ class Decoding:
     tokens_per_second: float | None = None
     device: str | None = None  # processor or GPUs of the search
     scores: tuple[Score, ...] = ()
-    stamp: str | None = None  # of everything that the scores depend on
+    stamp: str | None = None  # of the command line that scored
 
     @property
     def key(self) -> str:

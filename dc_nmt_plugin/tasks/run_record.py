@@ -21,13 +21,12 @@ from omegaconf import OmegaConf
 from ..checkpoints.loading import architecture_of
 from ..checkpoints.plain import plain
 from ..compat.dictionaries import when_training_begins
-from ..flags import typed_flags
+from ..flags import PLACES, recorded_flags
 from ..machine import used_device
 from ..names import FAIRSEQS, version_of
 from ..runs.finding import described, preparation_of
 from ..runs.record import CURVE, RECORD, SCHEMA, Flags, Record, Training, run_folder, update_record
 
-_PLACES = ("user-dir", "save-dir")  # flags whose values are places of this machine
 _SHORT = {"-a": "--arch", "-s": "--source-lang", "-t": "--target-lang"}
 _SPEEDS = ("wps", "wpb", "bsz")  # of the aggregator, with validation
 _CURVE = "dc_nmt_curve"  # fairseq's aggregator of the numbers since the last validation
@@ -209,14 +208,14 @@ def _settings(cfg: Any) -> Flags:
     """Returns the flags of fairseq-train, or what docs/runs.md names of Hydra's values."""
     words = [_SHORT.get(word, word) for word in sys.argv[1:] if word != str(cfg.task.data)]
     if any(word.partition("=")[0] == "--arch" for word in words):
-        return {name: value for name, value in typed_flags(words).items() if name not in _PLACES}
+        return recorded_flags(words)
     values, defaults = plain(cfg), {**plain(OmegaConf.structured(FairseqConfig)), "model": {}}
     settings: Flags = {"arch": str(architecture_of(cfg.model))}
     values.pop("job_logging_cfg", None)  # log files, other ones in each run
     for group, own in values.items():
         for name, value in (own if isinstance(own, dict) else {}).items():
             flag = name.replace("_", "-")
-            if value in (None, (defaults.get(group) or {}).get(name)) or flag in _PLACES:
+            if value in (None, (defaults.get(group) or {}).get(name)) or flag in PLACES:
                 continue
             if name == "_name":
                 settings.setdefault(group.replace("_", "-"), str(value))

@@ -6,59 +6,76 @@ set -euo pipefail
 DATA=${DATA:-runs/wmt13_es_en/data} # the prepared text
 OUT=${OUT:-runs/wmt13_es_en} # the runs
 SEED=${SEED:-1}
+USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
 GPUS=${GPUS:-$(python -c "import torch; print(torch.cuda.device_count())")} # 0: the CPU
 PROCESSES=$((GPUS > 0 ? GPUS : 1))
 CPU=$([ "$GPUS" -gt 0 ] || python -c "from dc_nmt_plugin import machine; print('--cpu', '--amp' if machine.multiplies_bfloat16() else '')")
 [ "$GPUS" -gt 0 ] || export CUDA_VISIBLE_DEVICES=
-USER_DIR=$(python -c "import dc_nmt_plugin as plugin; print(plugin.__path__[0])")
+# lock FOLDER: waits for another job in it
+lock() { mkdir -p "$1"; exec 9> "$1/.lock"; ! command -v flock > /dev/null || flock 9; }
+# made FOLDER STAMP: tells whether the folder is whole, and of the same settings
+made() { [ "$(cat "$1/.stamp" 2> /dev/null)" = "$2" ]; }
+# begin FOLDER, finish FOLDER [STAMP]: the folder gets its name when it is whole
+begin() { TO=$1.part; rm -rf "$TO"; mkdir -p "$TO"; }
+finish() {
+  [ -z "${2:-}" ] || echo "$2" > "$TO/.stamp"
+  rm -rf "$1"
+  mv "$TO.log" "$1.log"
+  mv "$TO" "$1"
+}
+
+WORKERS=$(python -c "from dc_nmt_plugin import machine; print(machine.usable_cpus())") # processes of BPE and binarisation
+lock "$DATA"
 
 # text of wmt13_es_en
-if [ ! -e "$DATA/raw/.done" ]; then # remove this file to prepare again
-mkdir -p "$DATA/raw/"
-dc-nmt recipe text wmt13_es_en --work "$DATA/corpora" --downloads runs/downloads \
-  --out "$DATA/raw"
-touch "$DATA/raw/.done"
+if ! made "$DATA/raw" 2bda0bd5a9f129a2; then
+begin "$DATA/raw"
+dc-nmt recipe text wmt13_es_en --work "$DATA/corpora" --downloads runs/downloads --out "$TO" 2>&1 |
+  tee "$TO.log"
+finish "$DATA/raw" 2bda0bd5a9f129a2
 fi
 
 # learn and apply BPE (50000 operations)
-if [ ! -e "$DATA/bpe/.done" ]; then # remove this file to prepare again
-mkdir -p "$DATA/bpe/"
-subword-nmt learn-bpe -s 50000 -i "$DATA/raw/tokenised/train.es" -o "$DATA/bpe/codes.es"
-subword-nmt apply-bpe -c "$DATA/bpe/codes.es" --num-workers "$(nproc)" \
-  -i "$DATA/raw/tokenised/train.es" -o "$DATA/bpe/train.es"
-subword-nmt apply-bpe -c "$DATA/bpe/codes.es" --num-workers "$(nproc)" \
-  -i "$DATA/raw/tokenised/valid.es" -o "$DATA/bpe/valid.es"
-subword-nmt apply-bpe -c "$DATA/bpe/codes.es" --num-workers "$(nproc)" \
-  -i "$DATA/raw/tokenised/test.es" -o "$DATA/bpe/test.es"
-subword-nmt learn-bpe -s 50000 -i "$DATA/raw/tokenised/train.en" -o "$DATA/bpe/codes.en"
-subword-nmt apply-bpe -c "$DATA/bpe/codes.en" --num-workers "$(nproc)" \
-  -i "$DATA/raw/tokenised/train.en" -o "$DATA/bpe/train.en"
-subword-nmt apply-bpe -c "$DATA/bpe/codes.en" --num-workers "$(nproc)" \
-  -i "$DATA/raw/tokenised/valid.en" -o "$DATA/bpe/valid.en"
-subword-nmt apply-bpe -c "$DATA/bpe/codes.en" --num-workers "$(nproc)" \
-  -i "$DATA/raw/tokenised/test.en" -o "$DATA/bpe/test.en"
-dc-nmt check-text --counts "$DATA/raw/tokenised/train.es" "$DATA/bpe/train.es" \
-  "$DATA/raw/tokenised/train.en" "$DATA/bpe/train.en" "$DATA/raw/tokenised/valid.es" \
-  "$DATA/bpe/valid.es" "$DATA/raw/tokenised/valid.en" "$DATA/bpe/valid.en" \
-  "$DATA/raw/tokenised/test.es" "$DATA/bpe/test.es" "$DATA/raw/tokenised/test.en" \
-  "$DATA/bpe/test.en"
-dc-nmt recipe clean "$DATA/bpe" es en 50 0
-touch "$DATA/bpe/.done"
+if ! made "$DATA/bpe" e54a3d9a26f769ae; then
+begin "$DATA/bpe"
+{
+subword-nmt learn-bpe -s 50000 -i "$DATA/raw/tokenised/train.es" -o "$TO/codes.es"
+subword-nmt apply-bpe -c "$TO/codes.es" --num-workers "$WORKERS" \
+  -i "$DATA/raw/tokenised/train.es" -o "$TO/train.es"
+subword-nmt apply-bpe -c "$TO/codes.es" --num-workers "$WORKERS" \
+  -i "$DATA/raw/tokenised/valid.es" -o "$TO/valid.es"
+subword-nmt apply-bpe -c "$TO/codes.es" --num-workers "$WORKERS" -i "$DATA/raw/tokenised/test.es" \
+  -o "$TO/test.es"
+subword-nmt learn-bpe -s 50000 -i "$DATA/raw/tokenised/train.en" -o "$TO/codes.en"
+subword-nmt apply-bpe -c "$TO/codes.en" --num-workers "$WORKERS" \
+  -i "$DATA/raw/tokenised/train.en" -o "$TO/train.en"
+subword-nmt apply-bpe -c "$TO/codes.en" --num-workers "$WORKERS" \
+  -i "$DATA/raw/tokenised/valid.en" -o "$TO/valid.en"
+subword-nmt apply-bpe -c "$TO/codes.en" --num-workers "$WORKERS" -i "$DATA/raw/tokenised/test.en" \
+  -o "$TO/test.en"
+dc-nmt check-text --counts "$DATA/raw/tokenised/train.es" "$TO/train.es" \
+  "$DATA/raw/tokenised/train.en" "$TO/train.en" "$DATA/raw/tokenised/valid.es" "$TO/valid.es" \
+  "$DATA/raw/tokenised/valid.en" "$TO/valid.en" "$DATA/raw/tokenised/test.es" "$TO/test.es" \
+  "$DATA/raw/tokenised/test.en" "$TO/test.en"
+dc-nmt recipe clean "$TO" es en 50 0
+} 2>&1 |
+  tee "$TO.log"
+finish "$DATA/bpe" e54a3d9a26f769ae
 fi
 
 # fairseq-preprocess
-if [ ! -e "$DATA/bin/.done" ]; then # remove this file to prepare again
-mkdir -p "$DATA/bin/"
-rm -f "$DATA/bin/dict.es.txt" "$DATA/bin/dict.en.txt"
+if ! made "$DATA/bin" e54a3d9a26f769ae; then
+begin "$DATA/bin"
+{
 fairseq-preprocess --source-lang es --target-lang en --trainpref "$DATA/bpe/train" \
-  --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" --workers "$(nproc)" \
-  --destdir "$DATA/bin"
-dc-nmt check-text --counts "$DATA/bpe/train.es" "$DATA/bin/train.es-en.es.idx" \
-  "$DATA/bpe/train.en" "$DATA/bin/train.es-en.en.idx" "$DATA/bpe/valid.es" \
-  "$DATA/bin/valid.es-en.es.idx" "$DATA/bpe/valid.en" "$DATA/bin/valid.es-en.en.idx" \
-  "$DATA/bpe/test.es" "$DATA/bin/test.es-en.es.idx" "$DATA/bpe/test.en" \
-  "$DATA/bin/test.es-en.en.idx"
-touch "$DATA/bin/.done"
+  --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" --workers "$WORKERS" --destdir "$TO"
+dc-nmt check-text --counts "$DATA/bpe/train.es" "$TO/train.es-en.es.idx" "$DATA/bpe/train.en" \
+  "$TO/train.es-en.en.idx" "$DATA/bpe/valid.es" "$TO/valid.es-en.es.idx" "$DATA/bpe/valid.en" \
+  "$TO/valid.es-en.en.idx" "$DATA/bpe/test.es" "$TO/test.es-en.es.idx" "$DATA/bpe/test.en" \
+  "$TO/test.es-en.en.idx"
+} 2>&1 |
+  tee "$TO.log"
+finish "$DATA/bin" e54a3d9a26f769ae
 fi
 
 RUN=$OUT/gru_selfattn_residual-s$SEED
@@ -70,33 +87,36 @@ MAX_TOKENS=$((4000 / (PROCESSES * UPDATE_FREQ)))
 # a mean over sentences (equation 1). Chosen: 4,000 tokens an update, 250,000 updates (its 7 to
 # 12 days at 1,000 words a second are about 150,000 to 260,000), clipping at 1 (dl4mt), the
 # checkpoint with the best validation loss, beam 5.
+lock "$RUN"
 
 # gru_selfattn_residual: train 250,000 updates
-mkdir -p "$RUN/"
 fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch gru_selfattn_residual \
   --task gru_selfattn_residual --criterion gru_selfattn_residual --source-lang es \
   --target-lang en --max-update 250000 --save-interval-updates 5000 --keep-interval-updates 1 \
   --no-epoch-checkpoints --log-format json --log-interval 10 --dropout 0.5 --label-smoothing 0 \
   --clip-norm 1.0 --sentence-avg --weight-init normal --optimizer adadelta --adadelta-rho 0.95 \
-  --adadelta-eps 1e-6 --lr 1.0 --lr-scheduler fixed \
-  --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
-  --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
+  --adadelta-eps 1e-6 --lr 1.0 --lr-scheduler fixed --max-tokens "$MAX_TOKENS" \
+  --update-freq "$UPDATE_FREQ" --seed "$SEED" --distributed-world-size "$PROCESSES" $CPU \
+  --save-dir "$RUN/checkpoints" 2>&1 |
   tee -a "$RUN/train.log"
 
 # gru_selfattn_residual: take the best checkpoint
-mkdir -p "$RUN/average/"
-dc-nmt average "$RUN/checkpoints/checkpoint_best.pt" --out "$RUN/average/checkpoint.pt"
+begin "$RUN/average"
+dc-nmt average "$RUN/checkpoints/checkpoint_best.pt" --out "$TO/checkpoint.pt" 2>&1 |
+  tee "$TO.log"
+finish "$RUN/average"
 
 # gru_selfattn_residual: translate the test set
-mkdir -p "$RUN/generate/"
+begin "$RUN/generate"
 fairseq-generate "$DATA/bin" --user-dir "$USER_DIR" --task gru_selfattn_residual --source-lang es \
-  --target-lang en --path "$RUN/average/checkpoint.pt" --gen-subset test \
-  --results-path "$RUN/generate" --beam 5 --lenpen 1 --max-len-a 1 --max-len-b 50 \
-  --max-tokens 4096 2>&1 |
-  tee "$RUN/generate.log"
+  --target-lang en --path "$RUN/average/checkpoint.pt" --gen-subset test --results-path "$TO" \
+  --beam 5 --lenpen 1 --max-len-a 1 --max-len-b 50 --max-tokens 4096 2>&1 |
+  tee "$TO.log"
+finish "$RUN/generate"
 
 # gru_selfattn_residual: score
 dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log" \
   --source "$DATA/raw/test.es" --reference "$DATA/raw/test.en" --source-lang es --target-lang en \
   --tokenizer moses-a --tokenized-reference "$DATA/raw/tokenised/test.en" --truecased \
-  --paper multi-bleu-lc --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json"
+  --paper multi-bleu-lc --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json" 2>&1 |
+  tee "$RUN/score.log"

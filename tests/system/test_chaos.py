@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import re
 import resource
 import shutil
@@ -11,9 +10,9 @@ import subprocess
 
 import forks
 import pytest
-import torch
 import yaml
 from helpers import toy_text
+from leavings import differences
 
 from dc_nmt_plugin import cli, steps
 from dc_nmt_plugin.recipes import plan, preparation
@@ -24,9 +23,6 @@ ARCH = "transformer_dc"
 SIDE = " --{0}-layers 1 --{0}-attention-heads 2 --{0}-embed-dim 8 --{0}-ffn-embed-dim 8"
 SMALL = "--max-tokens 512 --num-workers 0 --cpu --optimizer adam --lr 1e-3 --share-all-embeddings"
 SMALL += SIDE.format("encoder") + SIDE.format("decoder")
-# of run.json: what the clock and the place say
-PASSING_FACTS = {"written_in", "stamp", "seconds", "tokens_per_second", "sentences_per_second"}
-PASSING = (".log", ".stamp", ".lock", "command.txt")
 # torch and cat do not say which of them
 NO_SPACE = "File too large|No space left on device|no space left"
 
@@ -86,49 +82,6 @@ def unbroken(recipe, tmp_path_factory):
     folder = copied(recipe, tmp_path_factory.mktemp("unbroken"))
     good(folder)
     return folder
-
-
-def plain(value):
-    """The same with the bytes of tensors, which can be compared."""
-    if isinstance(value, torch.Tensor):
-        return str(value.dtype), value.shape, value.numpy().tobytes()
-    if isinstance(value, dict):
-        return {name: plain(each) for name, each in value.items()}
-    return [plain(each) for each in value] if isinstance(value, (list, tuple)) else value
-
-
-def lasting(value):
-    """The same without the facts of a record that pass."""
-    if isinstance(value, dict):
-        return {k: lasting(each) for k, each in value.items() if k not in PASSING_FACTS}
-    return [lasting(each) for each in value] if isinstance(value, list) else value
-
-
-def content(path):
-    """What a file says, without the time and the folder in which it was made."""
-    if path.suffix == ".pt":  # what the continued training and the translation depend on
-        state = torch.load(path, weights_only=True)
-        return plain([state[name] for name in ("model", "last_optimizer_state") if name in state])
-    if path.name in ("run.json", "manifest.json") or path.name.endswith("read.json"):
-        return lasting(json.loads(path.read_text("utf-8")))
-    if path.name.startswith("generate-"):
-        lines = path.read_text("utf-8").splitlines()
-        return sorted(line for line in lines if line[:2] in ("S-", "T-", "H-", "D-", "P-"))
-    return path.read_bytes()
-
-
-def results(folder):
-    """Everything that a recipe leaves, but logs, stamps and locks."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {str(p.relative_to(folder)): p for p in files if not p.name.endswith(PASSING)}
-
-
-def differences(folder, expected):
-    """Names of files that only one of them has, or that say something else."""
-    ours, others = results(folder), results(expected)
-    both = ours.keys() & others.keys()
-    other = {name for name in both if content(ours[name]) != content(others[name])}
-    return sorted((ours.keys() ^ others.keys()) | other)
 
 
 def kill_at(step, folder):

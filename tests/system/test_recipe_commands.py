@@ -32,7 +32,7 @@ def of(program, lines):
 
 def test_the_three_steps_of_a_task(planned):
     prepared = planned("prepare", TASK[0])
-    assert 'subword-nmt learn-bpe -s 21000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"' in prepared
+    assert 'subword-nmt learn-bpe -s 21000 -i "$TO/both" -o "$TO/codes"' in prepared
 
     (trained,) = of("fairseq-train", planned("train", *TASK, "--max-update", "9000"))
     assert (
@@ -49,7 +49,7 @@ def test_the_three_steps_of_a_task(planned):
     assert '--tokenized-reference "$DATA/raw/tokenised/test.vi"' in scored
     assert "--tokenizer moses" in scored and "--paper sacrebleu" in scored
     assert '"$RUN/generate-aux1/generate-test.txt"' in scored
-    assert scored.endswith('--as aux1 --out "$RUN/run.json"')
+    assert scored.endswith('--as aux1 --out "$RUN/run.json" 2>&1 |')
 
 
 def test_a_task_in_one_call(planned):

@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import forks
@@ -15,6 +16,7 @@ import pytest
 import torch
 import yaml
 from interruption import updates
+from records import change
 
 from dc_nmt_plugin import cli, steps
 from dc_nmt_plugin.checkpoints.loading import load_checkpoint
@@ -232,7 +234,9 @@ def outputs(capfdbinary):
             assert cli.main(list(map(str, words))) == 0, capfdbinary.readouterr().err
             results[name] = capfdbinary.readouterr().out.decode()
         rows = json.loads(results["results"])["rows"]
-        results["results"] = json.dumps([{**row, "run": ""} for row in rows])
+        for row in rows:
+            row["system"]["run"] = ""
+        results["results"] = json.dumps(rows)
         return results
 
     return of
@@ -279,19 +283,20 @@ def copy(run, tmp_path, monkeypatch):
     return place / RUN
 
 
-def test_a_training_that_was_killed_before_its_stamp(copy, capfd):
+def test_a_training_that_was_killed_before_its_last_record(copy, capfd):
     """Its last checkpoint has all updates: the same command makes no further one."""
-    (copy / "training.stamp").unlink()
+    change(copy, training=replace(read_record(copy).training, updates=1))
+    (copy / "train.log").unlink()
     assert cli.main(["evaluate", "mine", ARCH]) == 0
     assert "has not finished" in capfd.readouterr().err
     assert cli.main(["train", "mine", ARCH, "--max-update", "2"]) == 0
-    assert (copy / "training.stamp").is_file()
     assert updates(copy / "checkpoints") == 2
     assert read_record(copy).training.updates == 2
-    # what was translated of an unfinished training is translated again
-    (copy / "hypotheses.fr").write_text("of before\n")
-    assert cli.main(["evaluate", "mine", ARCH]) == 0
-    assert len((copy / "hypotheses.fr").read_text("utf-8").splitlines()) > 1
+    # what was translated of other checkpoints is translated again
+    capfd.readouterr()
+    assert cli.main(["evaluate", "mine", ARCH, "--average", "1"]) == 0
+    assert "translate the test set\n" in capfd.readouterr().out
+    assert read_record(copy).decoding().averaged == 1
 
 
 def test_a_run_is_evaluated_on_the_text_that_it_was_trained_for(copy, capfd):

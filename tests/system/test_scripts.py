@@ -12,8 +12,8 @@ import pytest
 
 from dc_nmt_plugin.commands import train
 from dc_nmt_plugin.commands.parser import values_of
-from dc_nmt_plugin.flags import typed_flags
-from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_training
+from dc_nmt_plugin.flags import recorded_flags
+from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions, plan_training
 from dc_nmt_plugin.runs.record import read_record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,7 +104,7 @@ def test_kept_runs_are_what_the_table_s_trainings_are_now(checkout, monkeypatch)
     planned = checkout.run(TABLE, *kept_runs(), "--dry-run").stdout.splitlines()
     for run, command in zip(kept_runs().values(), planned, strict=True):
         args, flags = train.parser().parse_with_flags(shlex.split(command)[2:])
-        options = values_of(RunOptions, args), values_of(TrainOptions, args, flags=tuple(flags))
-        now = plan_training(*options).training.command
+        options = values_of(Experiment, args), values_of(TrainOptions, args, flags=tuple(flags))
+        now = recorded_flags(plan_training(*options).command)
         kept = read_record(run).settings
-        assert without_places(typed_flags(now)) == without_places(kept), run
+        assert without_places(now) == without_places(kept), run

@@ -10,12 +10,12 @@ import pytest
 from records import tokens_of, write_record
 
 from dc_nmt_plugin.commands import paper
-from dc_nmt_plugin.flags import replaced, typed_flags
+from dc_nmt_plugin.flags import recorded_flags, replaced, typed_flags
 from dc_nmt_plugin.papers.comparison import Cell, _number, cells
 from dc_nmt_plugin.papers.reader import find_item
 from dc_nmt_plugin.papers.selection import baseline
 from dc_nmt_plugin.papers.systems import decoding_of
-from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_training
+from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions, plan_training
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import SCHEMA, Data, Decoding, Record, Score, Training
 
@@ -28,33 +28,35 @@ pytestmark = pytest.mark.usefixtures("cwd")
 
 
 def finished(
-    row, score, name=TABLE, updates=None, logged=None, beam=6, seed=1, settings=True, **files
+    row, score, name=TABLE, updates=None, logged=None, beam=6, seed=1, settings=True, trained=None
 ):
-    """What recipes leave of the run of a row; `files` has other contents, None for none."""
+    """What recipes leave of the run of a row, after so many updates, or all."""
     entry = next(entry for entry in find_item(name).entries if entry.row == row)
     run, training = decoding_of(entry).run(seed), decoding_of(entry).training
-    options = RunOptions(training.task, training.arch, seed=seed, name=training.name(seed))
+    options = Experiment(training.task, training.arch, seed=seed, name=training.name(seed))
     train = TrainOptions(flags=training.flags, gpus=0)
-    words = plan_training(options, train).training.command
+    words = plan_training(options, train).command
     words = replaced(words, "--max-update", str(updates)) if updates else words
     scores = tuple(Score(name, score, "", "") for name in ("sacrebleu", "mteval-v13a"))
     search = {**typed_flags(run.decode), "beam": beam}
     way = Decoding(search=search, scores=scores, updates=logged, kind="raw")
     name = run.folder.name
-    flags = typed_flags(words[words.index("--user-dir") :])
+    flags = recorded_flags(words[words.index("--user-dir") :])
+    made = trained or flags["max-update"]
     record = Record(
-        SCHEMA, name, name, Data("en", "vi"), run.folder.parent.name, run.arch, seed,
-        flags if settings else {}, Training(tokens=tokens_of(flags)), decodings=(way,),
-    )  # fmt: skip
+        schema=SCHEMA,
+        name=name,
+        system=name,
+        data=Data("en", "vi"),
+        task=run.folder.parent.name,
+        architecture=run.arch,
+        seed=seed,
+        settings=flags if settings else {},
+        training=Training(tokens=tokens_of(flags), updates=made),
+        decodings=(way,),
+    )
     write_record(run.folder / "run.json", record)
-    texts = {
-        "settings.stamp": "1-2\n",
-        "training.stamp": "1-2\n",
-        **{name.replace("_", "."): text for name, text in files.items()},
-    }
-    for name, text in texts.items():
-        if text is not None:
-            (run.folder / name).write_text(text)
+    (run.folder / "train.log").write_text("" if trained else "done training in 9.0 seconds\n")
     return Run.read(run.folder)
 
 
@@ -79,9 +81,7 @@ def test_a_run_of_other_settings_is_shown_without_a_gap(other, note, capsys):
     assert text.count(f"{OTHER}{note}\n") == 1
 
 
-@pytest.mark.parametrize(
-    "state", [{"training_stamp": None}, {"training_stamp": "1-1\n"}, {"logged": 190_000}]
-)
+@pytest.mark.parametrize("state", [{"trained": 190_000}, {"logged": 190_000}])
 def test_a_training_that_goes_on_is_not_done(state):
     finished("MS-1", 31.00, **state)
     (cell,) = cells(find_item(TABLE), ["MS-1"], [1])

@@ -21,7 +21,7 @@ from dc_nmt_plugin.papers.systems import (
     has_run,
     size_of,
 )
-from dc_nmt_plugin.recipes.plan import RunOptions, plan_run
+from dc_nmt_plugin.recipes.plan import Experiment, plan_run
 from dc_nmt_plugin.recipes.recipe import load
 
 OUT = Path("out")
@@ -53,7 +53,7 @@ def command_of(entry):
 def evaluated(job):
     """The run and the flags of an evaluation, as its command reads them."""
     args, flags = evaluate.parser().parse_with_flags(job.words[1:])
-    return plan_run(values_of(RunOptions, args)), tuple(flags)
+    return plan_run(values_of(Experiment, args)), tuple(flags)
 
 
 def test_every_reproducible_number_has_a_plan_that_ends_in_it():

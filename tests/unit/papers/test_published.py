@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 from records import tokens_of
 
-from dc_nmt_plugin.flags import typed_flags
+from dc_nmt_plugin.flags import recorded_flags, typed_flags
 from dc_nmt_plugin.papers.published import differing_settings, published_number
 from dc_nmt_plugin.papers.reader import read_documents
 from dc_nmt_plugin.papers.systems import decoding_of, has_run
-from dc_nmt_plugin.recipes.plan import RunOptions, TrainOptions, plan_training
+from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions, plan_training
 
 
 def recipe_s(task, arch, *flags, like=None):
     """The settings of training and of search that a recipe records."""
     options = TrainOptions(flags=flags, gpus=0)
-    run = plan_training(RunOptions(task, arch, like=like), options).training
-    words = run.command[run.command.index("--user-dir") :]
-    return typed_flags(words), typed_flags(run.run.decode)
+    plan = plan_training(Experiment(task, arch, like=like), options)
+    words = plan.command[plan.command.index("--user-dir") :]
+    return recorded_flags(words), typed_flags(plan.run.decode)
 
 
 def number(task, arch, *flags, metric="mteval-v13a", search=(), like=None, **changed):

@@ -153,7 +153,7 @@ def test_refused_in_one_sentence_and_nothing_is_left(words, pieces, here, capsys
 def test_text_that_changed_is_noticed(here, capsys):
     train, valid, test = ([here / f"{name}.{code}" for code in ("de", "en")] for name in "avt")
     make_recipe(NewOptions(here / "mine", train, valid, test))
-    before = load("mine").text_words()
+    before = load("mine").text_facts()
     assert cli.main(["recipe", "text", "mine", "--work", "w", "--out", "to"]) == 0
     assert len(read_lines(here / "to/test.en")) == 20
     # also a change that keeps the size
@@ -162,7 +162,7 @@ def test_text_that_changed_is_noticed(here, capsys):
     os.utime(here / "t.en", (later, later))
     recipe = here / "mine/recipe.yaml"
     recipe.write_text(f"# edited after that\n{recipe.read_text('utf-8')}", "utf-8")
-    assert load("mine").text_words() != before, "it would be taken for prepared"
+    assert load("mine").text_facts() != before, "it would be taken for prepared"
     capsys.readouterr()
     assert cli.main(["recipe", "text", "mine", "--work", "w", "--out", "to"]) == 1
     assert "t.en: has changed since the recipe was made" in capsys.readouterr().err

@@ -1,87 +1,128 @@
-"""What is stamped: every word that a result depends on, in order."""
+"""What decides whether a step is done: stamps of the text, and the record of a run."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from records import write_run
+import torch
+from records import change, write_run
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.files import sha256
-from dc_nmt_plugin.recipes.preparation import Preparation
-from dc_nmt_plugin.recipes.recipe import SPLITS, Segmentation
-from dc_nmt_plugin.recipes.scoring import evaluation
-from dc_nmt_plugin.recipes.training import PlannedRun, share_out, training_step
-from dc_nmt_plugin.steps import stamp_of
-from dc_nmt_plugin.text import TextSettings
+from dc_nmt_plugin.flags import typed_flags
+from dc_nmt_plugin.recipes.plan import run_variables
+from dc_nmt_plugin.recipes.recipe import Segmentation, set_values
+from dc_nmt_plugin.recipes.scoring import evaluation_stage, is_averaged
+from dc_nmt_plugin.recipes.training import PlannedRun, is_trained_so
+from dc_nmt_plugin.runs.record import Training, read_record
 
-TEXTS = [f"{split}.{language}" for split in ("train", "valid", "test") for language in ("en", "de")]
+FLAGS = "--dropout 0.3 --max-update 40 --max-tokens 512 --update-freq 2 --cpu --seed 1"
 
 
-def test_prepared_text(tmp_path):
-    """A change here makes prepared text, and the runs on it, look like others."""
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    for name in TEXTS:
-        (raw / name).write_text(f"of {name}\n")
-    recipe = SimpleNamespace(
-        pair=("en", "de"), splits=SPLITS, task=SimpleNamespace(text=TextSettings(casing="lower"))
+def run_in(folder, average=5):
+    data = folder.parent / "data"
+    return PlannedRun("arch", "task", "criterion", "en", "de", data, "", folder, average, (), ())
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of 40 updates that is finished."""
+    write_run(tmp_path / "run", "arch", FLAGS, updates=40)
+    (tmp_path / "run/checkpoints").mkdir()
+    return run_in(tmp_path / "run", 3)
+
+
+def test_a_segmentation_is_stamped_by_what_it_sets():
+    """A new setting with a default must not prepare every text again."""
+    cut = Segmentation(name="y", operations=7, joint=False, max_tokens=50)
+    assert set_values(cut) == {"operations": 7, "joint": False, "max_tokens": 50}
+
+
+def asked(run, flags, tokens=1024):
+    return is_trained_so(run, typed_flags(f"--arch arch {flags}".split()), tokens)
+
+
+def test_a_training_is_done_if_its_record_has_the_same_settings(run):
+    assert asked(run, FLAGS)
+    reordered = "--seed 1 --max-update=40 --dropout 0.3"
+    # what the machine decides does not make it another training; tokens are rounded
+    assert asked(
+        run, f"{reordered} --max-tokens 341 --distributed-world-size 3 --amp --num-workers 0", 1023
     )
-    segmentation = Segmentation(
-        name="y", operations=7, joint=False, dictionary="separate", max_tokens=50, ratio=1.5
-    )
-    text = Preparation(recipe, tmp_path, None, [segmentation])
-    cut = "7 codes-apart dictionaries-apart 50 1.5"
-    expected = stamp_of(
-        [stamp_of(sha256(raw / name) for name in TEXTS), "en", "de", "moses lower", cut]
-    )
-    steps = list(text.steps())[1:]
-    assert [step.stamp() for step in steps] == [expected] * 2
-    assert [step.folder.name for step in steps] == ["bpe-y", "bin-y"]
+    assert not asked(replace(run, folder=run.folder.parent / "other"), FLAGS)
 
 
-def run_in(folder, average):
-    data = folder / "raw", folder / "bpe", folder / "bin"
-    return PlannedRun("arch", "task", "criterion", "en", "de", *data, folder, average, (), ())
+@pytest.mark.parametrize(
+    ("flags", "tokens", "named"),
+    [
+        (FLAGS.replace("0.3", "0.1"), 1024, "dropout 0.3 there, 0.1 now"),
+        (f"{FLAGS} --fp16", 1024, "fp16 not given there, given now"),
+        (FLAGS.replace("--dropout 0.3 ", ""), 1024, "dropout 0.3 there, not given now"),
+        (FLAGS, 2048, "tokens of an update 1024 there, 2048 now"),
+    ],
+)
+def test_a_folder_with_another_training_is_refused_with_the_difference(run, flags, tokens, named):
+    """Also if its checkpoints are gone: their mean, translation and scores are still there."""
+    with pytest.raises(UserError, match="has a run with other data or settings") as error:
+        asked(run, flags, tokens)
+    assert named in str(error.value)
+    change(run.folder, training=Training(updates=20, tokens=1024))
+    assert not asked(run, flags, tokens), "without checkpoints nothing of it can be lost"
 
 
-def test_a_finished_training_is_not_replaced_when_its_checkpoints_are_gone(tmp_path):
-    """Their mean, translation and scores are still there."""
-    run = run_in(tmp_path, 5)
-    for name in ("settings.stamp", "training.stamp"):
-        (tmp_path / name).write_text("9-9\n")
-    (tmp_path / "train.log").write_text("of ten hours\n")
-    with pytest.raises(UserError, match="has a run with other data or settings"):
-        training_step(run, 10, 5, ("--dropout", "0.3"), (), share_out(512, 1, 512)).make()
-    assert (tmp_path / "train.log").read_text() == "of ten hours\n"
+def test_a_training_that_ended_by_itself_is_done(run):
+    change(run.folder, training=Training(updates=20, tokens=1024))
+    (run.checkpoints / "checkpoint_last.pt").touch()
+    assert not asked(run, FLAGS)
+    (run.folder / "train.log").write_text("early stop\n… | done training in 3.1 seconds\n")
+    assert asked(run, FLAGS)
+    with open(run.folder / "train.log", "a") as log:  # begun again, with more --patience
+        log.write("an update\n" * 30)
+    assert not asked(run, FLAGS)
 
 
 def averaged(run):
     """What the mean is of, as the command names it."""
-    words = next(evaluation(run)).commands(run.folder / "average")[0].words
-    return [Path(word).name for word in words[2:-2]]
+    stage = evaluation_stage(run, run_variables(run, 1), 1)
+    return [word.rpartition("/")[2] for word in stage.steps[0].lines[0].words[2:-2]], stage
 
 
-def test_the_mean_counts_no_update_twice(tmp_path, capsys):
-    run = run_in(tmp_path, 3)
-    for name in ("settings.stamp", "training.stamp"):
-        (tmp_path / name).write_text("9-9\n")
-    write_run(tmp_path, "arch", flags="--max-update 40")
-    (tmp_path / "checkpoints").mkdir()
+def test_the_mean_counts_no_update_twice(run):
     updates = ["checkpoint_1_20.pt", "checkpoint_2_30.pt"]
     for name in [*updates, "checkpoint_last.pt"]:
-        (tmp_path / "checkpoints" / name).touch()
-    assert averaged(run) == [*updates, "checkpoint_last.pt"]
-    (tmp_path / "checkpoints/checkpoint_2_40.pt").touch()
-    assert averaged(run) == ["checkpoints", "--last", "3", "--kind", "update"]
-    assert averaged(replace(run, average=4)) == [*updates, "checkpoint_2_40.pt"]
-    assert "3 of 4 update checkpoints" in capsys.readouterr().err
-    # each step is made again where its result would be another one
-    steps = [step.stamp() for step in evaluation(run)]
-    for changed, setting in enumerate([{"average": 2}, {"decode": ("--beam",)}, {"score": ("x",)}]):
-        others = [step.stamp() for step in evaluation(replace(run, **setting))]
-        same = [one == other for one, other in zip(steps, others, strict=True)]
-        assert same == [place < changed for place in range(3)]
+        (run.checkpoints / name).touch()
+    names, stage = averaged(run)
+    assert names == [*updates, "checkpoint_last.pt"]
+    assert "2 of 3 update checkpoints" in stage.notes_here[0]
+    (run.checkpoints / "checkpoint_2_40.pt").touch()
+    assert averaged(run)[0] == ["checkpoints", "--last", "3", "--kind", "update"]
+    assert averaged(replace(run, average=4))[0] == [*updates, "checkpoint_2_40.pt"]
+
+
+def save(path, updates, names=()):
+    path.parent.mkdir(exist_ok=True)
+    state = {"model": {"x": torch.zeros(1)}, "optimizer_history": [{"num_updates": updates}]}
+    torch.save({**state, "averaged_checkpoints": list(names)}, path)
+
+
+def test_the_mean_is_made_again_if_it_is_not_of_the_last_checkpoints(run):
+    names = [f"checkpoint_1_{number}.pt" for number in (10, 20, 30, 40)]
+    for number, name in zip((10, 20, 30, 40), names, strict=True):
+        save(run.checkpoints / name, number)
+    assert not is_averaged(run)
+    save(run.checkpoint, 40, names[1:])
+    assert is_averaged(run)
+    assert not is_averaged(replace(run, average=2))
+    save(run.checkpoint, 30, names[:3])
+    assert not is_averaged(run)
+    for name in names:
+        (run.checkpoints / name).unlink()
+    assert is_averaged(run), "the checkpoints are gone"
+    assert not is_averaged(replace(run, average=2))
+    best = replace(run, average=0)
+    save(run.checkpoints / "checkpoint_best.pt", 30)
+    save(run.checkpoint, 20, ["checkpoint_best.pt"])
+    assert not is_averaged(best), "a later one is the best now"
+    save(run.checkpoint, 30, ["checkpoint_best.pt"])
+    assert is_averaged(best) and not is_averaged(run)
+    assert read_record(run.folder).decodings == ()

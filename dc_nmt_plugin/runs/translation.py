@@ -1,0 +1,74 @@
+"""Enters a translation by fairseq-generate into the record of the run that translated.
+
+Only output in ``RUN/generate`` or ``RUN/generate-KEY`` is entered, where ``dc-nmt evaluate`` and
+its printed script put it: other output may be of a trial.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..checkpoints.loading import averaged_names, updates_of
+from ..checkpoints.names import BEST
+from ..flags import typed_flags
+from ..machine import used_device
+from ..steps import PART
+from .finding import path_from, preparation_of
+from .record import RECORD, Decoding, Record, update_record, with_decoding
+
+# flags that say where something is, not how it is searched
+_PLACES = ("user-dir", "task", "source-lang", "target-lang", "path", "gen-subset", "results-path")
+
+
+def enter_translation(
+    words: Sequence[str], data: Path, checkpoint: Path, results: Path, subset: str
+) -> None:
+    """Enters the translation of ``fairseq-generate WORDS``; its scores come later.
+
+    Args:
+        words: of the command line
+        data: folder of the binarised text
+        checkpoint: model that translated
+        results: of ``--results-path``
+        subset: fairseq's name of the set
+    """
+    folder = results.resolve().parent
+    name = re.fullmatch(r"generate(?:-(.+))?", results.name.removesuffix(PART))
+    if not name or not (folder / RECORD).is_file() or folder not in checkpoint.resolve().parents:
+        return
+    split, decoding = _named(name[1] or "", subset, data)
+    search = {flag: value for flag, value in typed_flags(words).items() if flag not in _PLACES}
+    names = averaged_names(str(checkpoint))
+    entry = Decoding(
+        decoding,
+        split,
+        search,
+        checkpoint=path_from(folder, checkpoint.resolve()),
+        updates=updates_of(str(checkpoint)),
+        averaged=number_averaged(names),
+        device=used_device({**search, "distributed-world-size": 1}),  # fairseq-generate takes one
+    )
+
+    def entered(record: Record | None) -> Record:
+        assert record is not None
+        return with_decoding(record, entry)
+
+    update_record(folder / RECORD, entered)
+
+
+def number_averaged(names: Sequence[str]) -> int | None:
+    """Returns the number of averaged last checkpoints; 0 for the best one, None for no mean."""
+    return 0 if tuple(names) == (BEST,) else len(names) or None
+
+
+def _named(key: str, subset: str, data: Path) -> tuple[str, str]:
+    """Returns the set and the decoding that a folder is named for: ``generate-SET.DECODING``."""
+    if subset == "test":
+        return subset, key
+    split = subset
+    prepared = preparation_of(data)
+    if prepared and subset not in prepared["pairs"]:  # fairseq names further sets test1, test2, …
+        split = list(prepared["pairs"])[2 + int(subset.removeprefix("test"))]
+    return split, key.removeprefix(split).removeprefix(".")
