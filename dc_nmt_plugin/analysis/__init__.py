@@ -1,6 +1,6 @@
 """Analyses of trained models, as the papers make them.
 
-``subject.py`` has the model and the text, ``options.py`` the values of options, ``figure.py``
+``subject.py`` has the model and the text, ``figure.py``
 draws. Each analysis is a module with:
 
 - ``measure(subject, …)``, which returns a dataclass with what it finds in one model
@@ -49,12 +49,20 @@ ANALYSES = {
         "BLEU and gain over the first run, by groups of source length",
         "context-aware, Fig. 5; thesis, section 3.5.1, Fig. 3.6",
     ),
-    "matrix": (
-        "attention matrices of any attention, for one sentence",
-        "residual decoder, Fig. 3",
-    ),
-    "curves": (
-        "learning curves: losses, BLEU and diagnostics",
-        "curve.log of each run",
-    ),
+    "matrix": ("attention matrices of any attention, for one sentence", "residual decoder, Fig. 3"),
+    "curves": ("learning curves: losses, BLEU and diagnostics", "curve.log of each run"),
 }
+
+# -- values of options, without torch -------------------------------------------------------------
+
+# values of --of, for attention
+ATTENTION_KINDS = {
+    "encoder": "self-attention of the encoder",
+    "decoder": "self-attention of the decoder",
+    "source": "attention of the decoder to the source",
+}
+# values of --text: the decoder is forced to the text's target side, or to its own translation
+TEXTS = ("reference", "beam", "greedy")
+CURVES = ("train:loss", "valid:loss", "valid:bleu")  # default of --numbers
+EDGES = (10, 20, 30, 40, 50)  # first lengths of groups, as in the thesis
+ZERO = 5e-4  # routing weights below it are zero in three decimals

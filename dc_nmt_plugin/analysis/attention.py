@@ -10,15 +10,14 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
-from ..inference.attention import ATTENTIONS, Site, attentions
-from ..inference.forced_batch import ForcedBatch
+from ..inference.attention import ATTENTIONS, ForcedBatch, Site, attentions
 from ..inference.model import STOCK_RECORDS_NOTHING
 from ..modules.core.recording import Records
 from ..modules.diagnostics import pool
 from ..table import number_cell
+from . import ATTENTION_KINDS
 from .figure import HEAT, Chart, draw_charts
 from .forced import force
-from .options import ATTENTION_KINDS
 from .report import Table, by_layer
 from .subject import Subject
 
@@ -83,7 +82,7 @@ class AttentionSpans:
     """Distance and entropy of one kind of attention, by layer.
 
     Attributes:
-        of: a key of :data:`.options.ATTENTION_KINDS`
+        of: a key of :data:`.ATTENTION_KINDS`
         keys: those of the sums, see :func:`span_sums`
     """
 
@@ -97,7 +96,7 @@ def measure(subject: Subject, *, of: str | None = None) -> AttentionSpans:
 
     Args:
         subject: model and text
-        of: a key of :data:`.options.ATTENTION_KINDS`; None: the encoder's self-attention, or the
+        of: a key of :data:`.ATTENTION_KINDS`; None: the encoder's self-attention, or the
             one attention of a recurrent model
 
     Raises:

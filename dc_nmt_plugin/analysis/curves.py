@@ -12,8 +12,8 @@ from ..errors import UsageError, UserError
 from ..evaluation.logs import parse_statistics
 from ..runs.record import CURVE
 from ..text.lines import stream_lines
+from . import CURVES
 from .figure import Chart, draw_charts
-from .options import CURVES
 from .report import Table
 
 UNITS = {"loss": "bits a token", "nll_loss": "bits a token", "joint_loss": "bits a token"}
@@ -142,7 +142,7 @@ def _chosen(results: Mapping[str, Curves], numbers: Sequence[str] | None) -> lis
 
 
 def _usual(logged: Sequence[str]) -> list[str]:
-    """Returns those of :data:`.options.CURVES` that were logged, and means of diagnostics."""
+    """Returns those of :data:`.CURVES` that were logged, and means of diagnostics."""
     chosen = [name for name in CURVES if name in logged]
     for name in logged:
         is_diagnostic = re.match(f"valid:({'|'.join(DIAGNOSTICS)})(_|$)", name)

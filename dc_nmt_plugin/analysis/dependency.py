@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
-from ..inference.attention import attentions
-from ..inference.forced_batch import ForcedBatch
+from ..inference.attention import ForcedBatch, attentions
 from ..modules.core.recording import Records
 from ..modules.diagnostics import kl
 from .figure import Chart, draw_charts

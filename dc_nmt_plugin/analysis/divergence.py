@@ -84,11 +84,7 @@ def _mean_chart(results: Mapping[str, Divergence]) -> Chart:
     """Returns a chart of E_d, by kernel size where each run has another one, else by run."""
     axis = "mean divergence E_d, nats"
     sides = sorted({side for result in results.values() for side in result.mean})
-    by_size: dict[int, Divergence] = {}
-    for result in results.values():
-        sizes = {size for sizes_of_side in result.kernel_sizes.values() for size in sizes_of_side}
-        if len(sizes) == 1:  # a run whose layers differ in size has no point on the axis
-            by_size[sizes.pop()] = result
+    by_size = {size: result for result in results.values() if (size := _only_size(result))}
     if len(by_size) == len(results) > 1:
         points: dict[str, dict[int, float]] = {side: {} for side in sides}
         for size in sorted(by_size):
@@ -100,6 +96,12 @@ def _mean_chart(results: Mapping[str, Divergence]) -> Chart:
         name = side if len(sides) > 1 else ""
         bars[name] = [result.mean.get(side, 0.0) for result in results.values()]
     return Chart("run", axis, bars=bars, groups=[*results])
+
+
+def _only_size(result: Divergence) -> int | None:
+    """Returns the kernel size of all layers of a run; None if they differ."""
+    sizes = {size for sizes_of_side in result.kernel_sizes.values() for size in sizes_of_side}
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def _kernels(subject: Subject) -> dict[str, list[int]]:

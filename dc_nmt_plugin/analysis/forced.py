@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from ..inference.forced_batch import ForcedBatch, main_states, with_target
+from ..inference.attention import ForcedBatch, main_states, with_target
 from ..modules.core.recording import Recorded, Records, recording
 from ..modules.diagnostics import Diagnostic, Totals, pool
 from .subject import Subject
@@ -28,7 +28,7 @@ def force(subject: Subject, names: Collection[str], add: Add, text: str = "refer
         subject: model and text
         names: of the tensors to record
         add: is called right after each module has run
-        text: one of :data:`.options.TEXTS`
+        text: one of :data:`.TEXTS`
     """
     batches = samples(subject, text)
     title = f"{subject.label}: forced decoding"

@@ -14,8 +14,8 @@ from ..evaluation.significance import paired_bootstrap
 from ..evaluation.table_text import difference_cells
 from ..inference.words import piece_kind, words_of
 from ..table import number_cell
+from . import EDGES
 from .figure import Chart, draw_charts
-from .options import EDGES
 from .report import HIDDEN, Table
 from .subject import Subject
 from .text_score import TextScore

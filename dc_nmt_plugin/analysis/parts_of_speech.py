@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import UserError, counted
-from ..inference.forced_batch import ForcedBatch
+from ..inference.attention import ForcedBatch
 from ..inference.words import piece_kind, word_spans, words_of
 from ..modules.core.recording import Records
 from ..modules.diagnostics import LAMBDAS, pool, self_attentions

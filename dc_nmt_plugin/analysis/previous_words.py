@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from ..errors import UserError
-from ..inference.forced_batch import ForcedBatch
+from ..inference.attention import ForcedBatch
 from ..modules.core.recording import Records
 from ..modules.diagnostics import attending, previous_word_weights
 from ..modules.residual_context import ResidualContext
@@ -73,7 +73,7 @@ def measure(subject: Subject, *, text: str = "reference") -> PreviousWords:
 
     Args:
         subject: model and text
-        text: one of :data:`.options.TEXTS`
+        text: one of :data:`.TEXTS`
     """
     require_attention(subject)
     counts = torch.zeros(0, dtype=torch.float64)

@@ -10,13 +10,13 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import UsageError, UserError
-from ..inference.forced_batch import ForcedBatch
+from ..inference.attention import ForcedBatch
 from ..modules.core.recording import Recorded, Records
 from ..modules.diagnostics import head_weight_entropy, pool, self_attentions, token_total
 from ..table import number_cell
+from . import ZERO
 from .figure import Chart, draw_charts
 from .forced import force
-from .options import ZERO
 from .report import Table, by_layer
 from .subject import Subject
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError, counted
-from ..inference.forced_batch import ForcedBatch
+from ..inference.attention import ForcedBatch
 from ..inference.words import piece_kind, word_spans, words_of
 from ..modules.core.recording import Records
 from ..modules.diagnostics import previous_word_weights
@@ -65,7 +65,7 @@ def measure(
 
     Args:
         subject: model and text
-        text: one of :data:`.options.TEXTS`
+        text: one of :data:`.TEXTS`
         trees: file with a bracketed tree of each sentence in a line
         index: number of a sentence that the text must have
 

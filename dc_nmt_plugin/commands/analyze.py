@@ -15,7 +15,7 @@ from ..analysis.figure import add_plot, new_figure, write_plot
 from ..errors import UsageError, check_choices, counted
 from ..table import format_table
 from ..text.tokenizers import TOKENIZERS
-from .analyze_options import add_options
+from .analyze_options import OPTIONS
 from .parser import Parser, add_json, number, print_json
 
 if TYPE_CHECKING:
@@ -97,7 +97,6 @@ def _text_of(
     args: argparse.Namespace,
 ) -> tuple[str | None, list[str] | None, RawReference | None]:
     """Returns a subset of the data or the lines of --source, and the lines of --reference."""
-    from ..analysis.subject import RawReference
     from ..text.lines import read_lines
 
     if args.source and args.subset:
@@ -105,18 +104,24 @@ def _text_of(
     if args.tokenizer and not args.source and not args.reference:
         raise UsageError("--tokenizer: goes with --source or --reference.")
     source = read_lines(args.source) if args.source else None
-    reference = None
-    if args.reference:
-        lines = read_lines(args.reference)
-        if source is not None and len(lines) != len(source):
-            raise UsageError(
-                f"--reference {args.reference}: {counted(len(lines), 'line')} for the "
-                f"{len(source):,} of {args.source}."
-            )
-        reference = RawReference(lines, str(args.reference), args.tokenizer or "none")
-    has_text = source is not None or getattr(args, "sentence", None) is not None
-    subset = args.subset if has_text else args.subset or "test"
-    return subset, source, reference
+    needs_no_text = source is not None or getattr(args, "sentence", None) is not None
+    subset = args.subset if needs_no_text else args.subset or "test"
+    return subset, source, _reference_of(args, source)
+
+
+def _reference_of(args: argparse.Namespace, source: list[str] | None) -> RawReference | None:
+    from ..analysis.subject import RawReference
+    from ..text.lines import read_lines
+
+    if not args.reference:
+        return None
+    lines = read_lines(args.reference)
+    if source is not None and len(lines) != len(source):
+        raise UsageError(
+            f"--reference {args.reference}: {counted(len(lines), 'line')} for the "
+            f"{len(source):,} of {args.source}."
+        )
+    return RawReference(lines, str(args.reference), args.tokenizer or "none")
 
 
 def _measure_logs(
@@ -152,7 +157,8 @@ def _parse(what: str, words: Sequence[str]) -> tuple[argparse.Namespace, list[st
     add_runs(parser)
     if of_model:
         _add_text(parser)
-    add_options(parser, what)
+    for option, settings in OPTIONS.get(what, {}).items():
+        parser.add_argument(option, **settings)
     add_json(parser)
     add_plot(parser)
     return parser.parse_with_flags(words)

@@ -13,7 +13,7 @@ def main(argv: Sequence[str]) -> int:
     args = _parse(argv)
 
     from ..checkpoints.averaging import average_checkpoints, find_checkpoints
-    from ..inference.saving import save_checkpoint
+    from ..inference.packing import save_checkpoint
 
     paths = args.checkpoints
     if args.last is not None or paths[0].is_dir():

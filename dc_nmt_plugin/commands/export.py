@@ -86,7 +86,7 @@ def _check(parser: Parser, args: argparse.Namespace) -> None:
 def _convert(args: argparse.Namespace) -> None:
     from ..checkpoints.loading import check_finite, load_checkpoint
     from ..checkpoints.names import of_run
-    from ..inference.saving import save_checkpoint
+    from ..inference.packing import save_checkpoint
     from ..models.transformer.stock import drop_auxiliary, to_stock
 
     path = of_run(args.model) or args.model

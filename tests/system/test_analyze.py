@@ -18,7 +18,7 @@ from dc_nmt_plugin.analysis.dependency import without_fusion
 from dc_nmt_plugin.analysis.forced import samples
 from dc_nmt_plugin.analysis.subject import Subject
 from dc_nmt_plugin.analysis.text_score import TextScore
-from dc_nmt_plugin.inference.forced_batch import ForcedBatch, recorded_batch
+from dc_nmt_plugin.inference.attention import ForcedBatch, recorded_batch
 from dc_nmt_plugin.inference.trained_run import find_runs
 from dc_nmt_plugin.runs.record import Data
 
