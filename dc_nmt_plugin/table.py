@@ -33,6 +33,20 @@ def format_table(header: Sequence[str], rows: Rows) -> str:
     """
     lines = filled_columns(header, rows)
     keys = _naming_columns(lines[1:])
+    columns = [
+        _aligned(column, number >= keys)
+        for number, column in enumerate(zip(*_wrapped(lines), strict=True))
+    ]
+    texts = []
+    for block in _blocks(columns, keys):
+        formatted = ["  ".join(cells).rstrip() for cells in zip(*block, strict=True)]
+        # wrapped text of the last column has no cells in the other blocks
+        texts.append("\n".join(line for line in formatted if line))
+    return "\n\n".join(texts)
+
+
+def _wrapped(lines: Rows) -> list[list[str]]:
+    """Returns the lines, with further lines for a long text in the last column."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     room_for_last = max(40, WIDTH - sum(width + 2 for width in widths[:-1]))
     wrapped = []
@@ -41,21 +55,18 @@ def format_table(header: Sequence[str], rows: Rows) -> str:
         wrapped.append([*cells, first])
         for text in more:
             wrapped.append([""] * len(cells) + [text])
-    columns = [
-        _aligned(column, number >= keys) for number, column in enumerate(zip(*wrapped, strict=True))
-    ]
+    return wrapped
+
+
+def _blocks(columns: list[list[str]], keys: int) -> list[list[list[str]]]:
+    """Returns blocks of columns that are at most WIDTH wide; each begins with the key columns."""
     blocks = [columns[:keys]]
     for column in columns[keys:]:
-        used = sum(len(each[0]) + 2 for each in blocks[-1])
+        used = sum(len(known[0]) + 2 for known in blocks[-1])
         if used + len(column[0]) > WIDTH and len(blocks[-1]) > keys:
             blocks.append(columns[:keys])
         blocks[-1].append(column)
-    texts = []
-    for block in blocks:
-        formatted = ["  ".join(cells).rstrip() for cells in zip(*block, strict=True)]
-        # wrapped text of the last column has no cells in the other blocks
-        texts.append("\n".join(line for line in formatted if line))
-    return "\n\n".join(texts)
+    return blocks
 
 
 def _naming_columns(rows: Rows) -> int:

@@ -38,11 +38,14 @@ def parser() -> Parser:
         "two-sided p (paired bootstrap).",
     )
     parser.add_argument(
-        "systems", nargs="+", type=Path, metavar="BASELINE SYSTEM",
+        "systems",
+        nargs="+",
+        type=Path,
+        metavar="BASELINE SYSTEM",
         help="run folders (RUN:NAME for a translation of dc-nmt evaluate --as NAME), records of "
         "dc-nmt score, output of fairseq-generate, or plain text of any toolkit; the first is the "
         "baseline",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--names", nargs="+", metavar="NAME", help="labels; default: the names of runs and files"
     )
@@ -50,14 +53,17 @@ def parser() -> Parser:
     parser.add_argument("--reference", metavar="FILE", help="of plain text files: raw text")
     add_plain_text(parser)
     parser.add_argument(
-        "--texts", type=Path, metavar="DIR",
+        "--texts",
+        type=Path,
+        metavar="DIR",
         help="write what is compared into a new folder, in words, and print the command of "
         "compare-mt, which makes a page about n-grams, words and sentences",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--t-test", action="store_true",
+        "--t-test",
+        action="store_true",
         help="one-tailed paired t-test over sentence BLEU (residual decoder, Table 3)",
-    )  # fmt: skip
+    )
     add_forms(parser, "latex")
     return parser
 
@@ -108,10 +114,15 @@ def compare(
     steps = f"paired bootstrap of {len(texts)} systems, {counted(len(references), 'sentence')}"
     print(f"dc-nmt compare: {steps}", file=sys.stderr, flush=True)
     comparisons = paired_bootstrap(texts, references, language, metric)
-    notes = [f"{label}: {s.origin}" for label, s in sides.items() if s.origin != first.origin]
+    notes = []
+    for label, side in sides.items():
+        if side.processing != first.processing:
+            notes.append(f"{label}: {side.processing}")
     baseline, *others = comparisons
     notes += difference_notes({c.name: c.against for c in others}, baseline.name, metric.name)
-    return ComparisonReport(metric.name, signature, first.origin, notes, comparisons, tests)
+    return ComparisonReport(
+        metric.name, signature, str(first.processing), notes, comparisons, tests
+    )
 
 
 def _write_texts(folder: Path, texts: Mapping[str, Sequence[str]], lowercase: bool) -> None:

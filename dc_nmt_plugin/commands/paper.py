@@ -15,7 +15,7 @@ from ..table import MARKDOWN, TEXT, format_table, number_cell
 from .parser import Parser, add_json, add_text, number, print_json, values_of
 
 if TYPE_CHECKING:
-    from ..papers.comparison import Cell
+    from ..papers.comparison import ComparedNumber
     from ..papers.document import Entry, Item
     from ..papers.parameters import CountRow
 
@@ -42,9 +42,12 @@ def _parser() -> Parser:
         command.add_argument("item", metavar="ITEM", help="such as 'thesis, Table 3.4'")
     for command in (run, table):
         command.add_argument(
-            "--rows", type=_names, default=(), metavar="NAMES",
+            "--rows",
+            type=_names,
+            default=(),
+            metavar="NAMES",
             help="only these rows and columns, separated by semicolons",
-        )  # fmt: skip
+        )
         command.add_argument(
             "--seeds", type=_numbers, default=(1,), metavar="LIST", help="random seeds; default: 1"
         )
@@ -54,13 +57,17 @@ def _parser() -> Parser:
     run.add_argument("--max-update", type=number(1), metavar="N", help="number of updates")
     run.add_argument("--dry-run", action="store_true", help="print the commands alone")
     run.add_argument(
-        "--probing", type=_probing_tasks, metavar="DIR",
+        "--probing",
+        type=_probing_tasks,
+        metavar="DIR",
         help="folder data/probing of SentEval, for the probing tasks",
-    )  # fmt: skip
+    )
     run.add_argument(
-        "--trees", type=_file, metavar="FILE",
+        "--trees",
+        type=_file,
+        metavar="FILE",
         help="bracketed trees of the references, one a line, for ParsEval",
-    )  # fmt: skip
+    )
     add_text(run)
     return parser
 
@@ -97,18 +104,21 @@ def _list(args: argparse.Namespace) -> int:
     from ..papers.reader import DOCUMENTS, read_document
 
     for document in map(read_document, [args.document] if args.document else DOCUMENTS):
-        lines = []
-        for item in document.items:
-            reasons = {entry.reproducible for entry in item.entries} or {item.reproducible}
-            needs = sorted(reason for reason in reasons if reason.startswith("needs"))
-            word = "no"
-            if "yes" in reasons:
-                word = "partly" if needs else "yes"
-            lines.append((item.name, str(len(item.rows) or ""), word, item.title))
-            lines += [("", "", "", f"  {reason}") for reason in needs]
+        lines = [line for item in document.items for line in _listed(item)]
         header = ("item", "rows", "reproducible", "what it shows")
         print(f"{document.name}: {document.title}\n\n{format_table(header, lines)}\n")
     return 0
+
+
+def _listed(item: Item) -> list[tuple[str, ...]]:
+    """Returns the line of an item, and a line for each thing that it needs."""
+    reasons = {entry.reproducible for entry in item.entries} or {item.reproducible}
+    needs = sorted(reason for reason in reasons if reason.startswith("needs"))
+    word = "no"
+    if "yes" in reasons:
+        word = "partly" if needs else "yes"
+    line = (item.name, str(len(item.rows) or ""), word, item.title)
+    return [line, *(("", "", "", f"  {reason}") for reason in needs)]
 
 
 # -- an item as published ------------------------------------------------------------------------
@@ -116,31 +126,42 @@ def _list(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     from ..papers.reader import find_item
-    from ..papers.selection import runs_of
-    from ..papers.systems import size_of
 
     item = find_item(args.item)
+    form = MARKDOWN if args.markdown else TEXT
+    print(f"{item.full_name} ({item.place}): {item.title}")
+    if item.rows:
+        print(f"\n{form.write(*_published_table(item))}")
+    notes = _published_notes(item)
+    print("\n" + "\n".join(notes) if notes else "")
+    return 0
+
+
+def _published_table(item: Item) -> tuple[list[str], list[list[str]]]:
+    """Returns header and rows, as printed."""
     by_cell = {entry.cell: entry for entry in item.entries}
     columns = list(item.columns) or [""]
     rows = []
     for row in item.rows:
         cells = [_printed(by_cell.get((row.label, name))) for name in columns]
         rows.append([row.label, *cells])
-    form = MARKDOWN if args.markdown else TEXT
-    print(f"{item.full_name} ({item.place}): {item.title}")
-    if rows:
-        print(f"\n{form.write(['row', *(name or 'value' for name in columns)], rows)}")
-    absent = {each.absent for each in item.entries if each.absent and each.value is None}
+    return ["row", *(name or "value" for name in columns)], rows
+
+
+def _published_notes(item: Item) -> list[str]:
+    """Returns what a reader of the numbers should know, each note once."""
+    from ..papers.selection import runs_of
+    from ..papers.systems import size_of
+
     notes = [item.note, *(f"{name}: {text}" for name, text in item.shows.items())]
-    notes += [f"{each.row}: {each.note}" for each in item.entries if each.note]
+    notes += [f"{entry.row}: {entry.note}" for entry in item.entries if entry.note]
+    absent = {entry.absent for entry in item.entries if entry.value is None} - {""}
     notes += [f"no number where {reason}" for reason in sorted(absent)]
     notes += item.prose
     runs = runs_of(item)
     if runs:
         notes.append(f"to train all rows with one seed: {size_of(runs)}")
-    shown = list(dict.fromkeys(note for note in notes if note))
-    print("\n" + "\n".join(shown) if shown else "")
-    return 0
+    return list(dict.fromkeys(filter(None, notes)))
 
 
 def _printed(entry: Entry | None) -> str:
@@ -163,10 +184,7 @@ def _run(args: argparse.Namespace) -> int:
 
     item = find_item(args.item)
     folder = _folder_of(item)
-    text = ["--downloads", str(args.downloads)]
-    text += ["--raw", str(args.raw)] if args.raw else []
-    text += ["--any-counts"] if args.any_counts else []
-    options = values_of(Options, args, text=tuple(text))
+    options = values_of(Options, args, text=_text_options(args))
     jobs = plan(item, args.rows, options, folder)
     for name, reason in left_out(item, args.rows, options.flags).items():
         print(f"left out: {name}: {reason}", file=sys.stderr)
@@ -184,6 +202,16 @@ def _run(args: argparse.Namespace) -> int:
     return _table(args)
 
 
+def _text_options(args: argparse.Namespace) -> tuple[str, ...]:
+    """Returns the words for ``dc-nmt prepare``."""
+    words = ["--downloads", str(args.downloads)]
+    if args.raw:
+        words += ["--raw", str(args.raw)]
+    if args.any_counts:
+        words.append("--any-counts")
+    return tuple(words)
+
+
 def _folder_of(item: Item) -> Path:
     """Returns the folder of an item's analyses, with their figures."""
     name = re.sub(r"[^a-z0-9.]+", "-", item.full_name.lower()).strip("-")
@@ -192,11 +220,11 @@ def _folder_of(item: Item) -> Path:
 
 def _table(args: argparse.Namespace) -> int:
     """``dc-nmt paper table``, and the end of ``dc-nmt paper run``."""
-    from ..papers.comparison import cells
+    from ..papers.comparison import compared_numbers
     from ..papers.reader import find_item
 
     item = find_item(args.item)
-    compared = cells(item, args.rows, args.seeds)
+    compared = compared_numbers(item, args.rows, args.seeds)
     if args.json:
         print_json(
             [{**asdict(cell), "mean": cell.mean, "deviation": cell.deviation} for cell in compared]
@@ -221,28 +249,49 @@ def _print_analyses(item: Item) -> None:
     print("\n\n".join(f"{path}\n\n{path.read_text('utf-8').strip()}" for path in paths))
 
 
-def _compared(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
-    header = ["row", "column", "by", "published", "measured", "± sd", "seeds", "to published"]
-    header += ["published diff.", "published p", "difference"]
+def _compared(cells: Sequence[ComparedNumber]) -> tuple[list[str], list[list[str]]]:
+    header = [
+        "row",
+        "column",
+        "by",
+        "published",
+        "measured",
+        "± sd",
+        "seeds",
+        "to published",
+        "published diff.",
+        "published p",
+        "difference",
+    ]
     rows = []
     for cell in cells:
-        row = [cell.row, cell.column, cell.measure, cell.published or ""]
-        row += [number_cell(cell.mean, ".2f"), number_cell(cell.deviation, ".2f")]
-        row += [str(len(cell.ours)), number_cell(cell.gap, "+.2f")]
-        row += [cell.published_difference or "", f"< {cell.published_p}" * bool(cell.published_p)]
-        rows.append([*row, number_cell(cell.difference, "+.2f")])
+        rows.append(
+            [
+                cell.row,
+                cell.column,
+                cell.measure,
+                cell.published or "",
+                number_cell(cell.mean, ".2f"),
+                number_cell(cell.deviation, ".2f"),
+                str(len(cell.ours)),
+                number_cell(cell.gap, "+.2f"),
+                cell.published_difference or "",
+                f"< {cell.published_p}" if cell.published_p else "",
+                number_cell(cell.difference, "+.2f"),
+            ]
+        )
     return header, rows
 
 
-def _notes(cells: Sequence[Cell]) -> list[str]:
+def _notes(cells: Sequence[ComparedNumber]) -> list[str]:
     notes = ["measured: mean over the seeds that are trained to their end and scored"]
     if any(cell.difference is not None for cell in cells):
         notes.append("difference: over the seeds that both have; dc-nmt compare tests it")
     # each setting in which runs differ from the published ones, once
     differing = dict.fromkeys(text for cell in cells for text in cell.other_settings)
-    of_baseline = dict.fromkeys(text for cell in cells for text in cell.other_settings_against)
+    against = [text for cell in cells for text in cell.other_settings_against]
     notes += [f"to published: nothing for runs of other settings: {text}" for text in differing]
-    alone = [text for text in of_baseline if text not in differing]
+    alone = [text for text in dict.fromkeys(against) if text not in differing]
     return notes + [f"difference: to a run of other settings: {text}" for text in alone]
 
 
@@ -264,13 +313,17 @@ def _parameters(args: argparse.Namespace) -> int:
     if args.json:
         print_json([asdict(row) for row in rows])
     else:
-        blocks = []
-        for table in dict.fromkeys(row.table for row in rows):
-            lines = [_count_cells(row) for row in rows if row.table == table]
-            header = ["model", "vocabulary", "built (M)", "published (M)", "difference"]
-            blocks.append(f"{table}\n{format_table([*header, 'check', 'note'], lines)}")
-        print("\n\n".join(blocks))
+        print("\n\n".join(_count_tables(rows)))
     return 0 if all(row.within for row in rows) else 1
+
+
+def _count_tables(rows: Sequence[CountRow]) -> list[str]:
+    header = ("model", "vocabulary", "built (M)", "published (M)", "difference", "check", "note")
+    texts = []
+    for table in dict.fromkeys(row.table for row in rows):
+        lines = [_count_cells(row) for row in rows if row.table == table]
+        texts.append(f"{table}\n{format_table(header, lines)}")
+    return texts
 
 
 def _count_cells(row: CountRow) -> list[Any]:

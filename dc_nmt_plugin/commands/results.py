@@ -29,22 +29,28 @@ def parser() -> Parser:
         "baseline and its significance, and the published numbers.",
     )
     parser.add_argument(
-        "folders", nargs="+", type=Path, metavar="FOLDER",
+        "folders",
+        nargs="+",
+        type=Path,
+        metavar="FOLDER",
         help="runs, folders of runs, records of dc-nmt score, or examples/TASK, whose "
         f"{STORED} is printed",
-    )  # fmt: skip
+    )
     parser.add_argument("--baseline", metavar="LABEL", help="default: the first plain Transformer")
     parser.add_argument(
-        "--subset", default="test", metavar="SET",
+        "--subset",
+        default="test",
+        metavar="SET",
         help="runs as they translated it: test (the default), valid, or a further test set",
-    )  # fmt: skip
+    )
     parser.add_argument("--metric", help="default: the paper's, or 13a (zh: zh)")
     parser.add_argument(
-        "--over-seeds", action="store_true",
+        "--over-seeds",
+        action="store_true",
         help="one row for runs that differ in the seed alone: mean and standard deviation. "
         "The difference is over the seeds that the baseline also has, with interval and p over "
         "sentences and seeds",
-    )  # fmt: skip
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="store the numbers, no text")
     add_forms(parser, "markdown", "latex")
     return parser

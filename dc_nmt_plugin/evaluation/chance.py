@@ -98,25 +98,60 @@ def compare_means(system: Mapping[str, Scores], baseline: Mapping[str, Scores]) 
         system, baseline: seed → scores on the same resamples
     """
     common = common_seeds(system, baseline)
-    used = [[runs[seed] for seed in common or runs] for runs in (system, baseline)]
-    scores = [np.mean([run.score for run in runs]) for runs in used]
-    means = [np.mean([run.resampled for run in runs], axis=0) for runs in used]
-    value, resampled = float(scores[0] - scores[1]), means[0] - means[1]
-    variance = float(resampled.var(ddof=1))
-    p_value, half, freedom = two_sided(resampled, value), half_width(resampled), None
+    of_system, of_baseline = (
+        [runs[seed] for seed in common or runs] for runs in (system, baseline)
+    )
+    value = _mean_score(of_system) - _mean_score(of_baseline)
+    resampled = _mean_resampled(of_system) - _mean_resampled(of_baseline)
+    of_sentences = float(resampled.var(ddof=1))
     if min(len(system), len(baseline)) > 1:
-        from scipy.special import stdtr, stdtrit  # not at the top: scipy takes long to import
-
-        parts = [
-            _SeedVariance.of(list(runs.values()), len(in_mean))
-            for runs, in_mean in zip((system, baseline), used, strict=True)
+        seed_variances = [
+            _SeedVariance.of(list(system.values()), len(of_system)),
+            _SeedVariance.of(list(baseline.values()), len(of_baseline)),
         ]
-        of_seeds = sum(part.variance for part in parts)
-        variance += max(0.0, of_seeds - sum(part.in_sentences for part in parts))
-        freedom = _satterthwaite(variance, parts)
-        if variance:  # Student's t
-            half = float(stdtrit(freedom, 1 - LEVEL / 2)) * variance**0.5
-            p_value = float(2 * stdtr(freedom, -abs(value) / variance**0.5))
+        return _with_seeds(value, resampled, of_sentences, seed_variances)
+    half = half_width(resampled)
+    return Difference(
+        value=value,
+        interval=(value - half, value + half),
+        p_value=two_sided(resampled, value),
+        standard_error=of_sentences**0.5,
+        freedom=None,
+    )
+
+
+def _mean_score(runs: Sequence[Scores]) -> float:
+    return float(np.mean([run.score for run in runs]))
+
+
+def _mean_resampled(runs: Sequence[Scores]) -> np.ndarray:
+    return np.asarray(np.mean([run.resampled for run in runs], axis=0))
+
+
+def _with_seeds(
+    value: float,
+    resampled: np.ndarray,
+    of_sentences: float,
+    seed_variances: Sequence[_SeedVariance],
+) -> Difference:
+    """Returns a difference with the uncertainty from sentences and seeds.
+
+    Args:
+        value: the difference
+        resampled: (R,)
+        of_sentences: V_sentences
+        seed_variances: of the system and of the baseline
+    """
+    from scipy.special import stdtr, stdtrit  # not at the top: scipy takes long to import
+
+    of_seeds = sum(part.variance for part in seed_variances)
+    of_both = sum(part.in_sentences for part in seed_variances)
+    variance = of_sentences + max(0.0, of_seeds - of_both)
+    freedom = _satterthwaite(variance, seed_variances)
+    p_value, half = two_sided(resampled, value), half_width(resampled)
+    if variance:  # Student's t
+        half = float(stdtrit(freedom, 1 - LEVEL / 2)) * variance**0.5
+        p_value = float(2 * stdtr(freedom, -abs(value) / variance**0.5))
     return Difference(
         value=value,
         interval=(value - half, value + half),

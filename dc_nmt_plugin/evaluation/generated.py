@@ -7,7 +7,7 @@ import html
 import os
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,26 @@ from ..text.lines import read_lines, remove_bpe, stream_lines
 
 # settings of fairseq-generate that force or randomise its output, and their defaults
 _FREE = {
-    "prefix_size": "0", "score_reference": "False", "constraints": "None", "sampling": "False",
-    "diverse_beam_groups": "-1", "diversity_rate": "-1.0", "match_source_len": "False",
-}  # fmt: skip
+    "prefix_size": "0",
+    "score_reference": "False",
+    "constraints": "None",
+    "sampling": "False",
+    "diverse_beam_groups": "-1",
+    "diversity_rate": "-1.0",
+    "match_source_len": "False",
+}
 # flags that decide which translation is found
 _SEARCH = (
-    *("beam", "lenpen", "length-penalty", "max-len-a", "max-len-b", "min-len"),
-    *("decode-with", "no-aux-fusion", "mask-source-layers", "bf16"),
+    "beam",
+    "lenpen",
+    "length-penalty",
+    "max-len-a",
+    "max-len-b",
+    "min-len",
+    "decode-with",
+    "no-aux-fusion",
+    "mask-source-layers",
+    "bf16",
 )
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 # of --results-path, with fairseq's name of the set
@@ -77,57 +90,86 @@ def read_generated(
         UserError: no hypotheses, a sentence number is missing, sentences were left out, a
             hypothesis's score is no number, or the hypotheses are no free translations.
     """
-    named = _FILE.match(Path(path).name)
-    generated = Generated([], [], subset=named[1] if named else None)
-    best: dict[int, str] = {}
-    targets: dict[int, str] = {}
     # a log of standard output has the numbered lines again
-    log_lines = stream_lines(log, errors="replace") if log else ()
-    logged = [line for line in log_lines if not _NUMBERED.match(line)]
-    for line in [*read_lines(path, fix=True), *logged]:
-        if match := _HYPOTHESIS.fullmatch(line):
-            number = int(match[1])
-            if match[2] == "nan":
-                raise UserError(
-                    f"{path}: the score of sentence {number} (H-{number}) is not a number: the "
-                    "model is broken, and so is its translation"
-                )
-            best.setdefault(number, remove_bpe(match[3]))
-        elif match := _TARGET.fullmatch(line):
-            if int(match[1]) in targets:
-                raise UserError(
-                    f"{path}: T-{match[1]} occurs twice: it is the output of two calls of "
-                    "fairseq-generate, and one of them is wanted"
-                )
-            targets[int(match[1])] = remove_bpe(match[2])
-        elif "'generation': " in line:
-            settings = _printed_settings(path, line)
+    logged = stream_lines(log, errors="replace") if log else ()
+    lines = read_lines(path, fix=True)
+    messages = [line for line in (*lines, *logged) if not _NUMBERED.match(line)]
+    _refuse_left_out(path, messages)
+    best, targets = _hypotheses(path, lines), _targets(path, lines)
+    generated = Generated([best[number] for number in sorted(best)], [])
+    if targets.keys() == best.keys():
+        generated.targets = [targets[number] for number in sorted(best)]
+    named = _FILE.match(Path(path).name)
+    generated.subset = named[1] if named else None
+    for message in messages:
+        if "'generation': " in message:
+            settings = _printed_settings(path, message)
             check_free(path, settings)
-            translated = settings.get("gen_subset")
-            if named and translated not in (None, named[1]):
-                raise UserError(
-                    f"{path}: is of the set {named[1]} by its name, and of {translated} by the "
-                    f"settings in {log or path}"
-                )
-            generated.subset = translated or generated.subset
+            generated.subset = _subset(path, log, generated.subset, settings.get("gen_subset"))
             generated.search = _search_of(settings)
-        elif match := _LEFT_OUT.search(line):
-            raise UserError(
-                f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
-                "score of the others would not be one of this test set"
-            )
-        elif match := _SPEED.search(line):
+        elif match := _SPEED.search(message):
             generated.sentences_per_second = float(match[1])
             generated.tokens_per_second = float(match[2])
+    return generated
+
+
+def _hypotheses(path: object, lines: Iterable[str]) -> dict[int, str]:
+    """Returns the best hypothesis of each sentence, by its number.
+
+    Raises:
+        UserError: no hypotheses, a sentence number is missing, or a score is not a number
+    """
+    best: dict[int, str] = {}
+    for match in filter(None, map(_HYPOTHESIS.fullmatch, lines)):
+        number = int(match[1])
+        if match[2] == "nan":
+            raise UserError(
+                f"{path}: the score of sentence {number} (H-{number}) is not a number: the "
+                "model is broken, and so is its translation"
+            )
+        best.setdefault(number, remove_bpe(match[3]))
     if not best:
         raise UserError(f"{path}: no hypotheses (H- lines) of fairseq-generate in it")
     for number in range(max(best)):
         if number not in best:
             raise UserError(f"{path}: no hypothesis for sentence {number} (H-{number})")
-    generated.hypotheses = [best[number] for number in sorted(best)]
-    if targets.keys() == best.keys():
-        generated.targets = [targets[number] for number in sorted(best)]
-    return generated
+    return best
+
+
+def _targets(path: object, lines: Iterable[str]) -> dict[int, str]:
+    """Returns the reference of each sentence, by its number.
+
+    Raises:
+        UserError: a sentence has two
+    """
+    targets: dict[int, str] = {}
+    for match in filter(None, map(_TARGET.fullmatch, lines)):
+        number = int(match[1])
+        if number in targets:
+            raise UserError(
+                f"{path}: T-{number} occurs twice: it is the output of two calls of "
+                "fairseq-generate, and one of them is wanted"
+            )
+        targets[number] = remove_bpe(match[2])
+    return targets
+
+
+def _refuse_left_out(path: object, messages: Iterable[str]) -> None:
+    for match in filter(None, map(_LEFT_OUT.search, messages)):
+        raise UserError(
+            f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
+            "score of the others would not be one of this test set"
+        )
+
+
+def _subset(path: object, log: object, named: str | None, translated: str | None) -> str | None:
+    """Returns the translated set, by the file's name and by the settings."""
+    if named and translated not in (None, named):
+        raise UserError(
+            f"{path}: is of the set {named} by its name, and of {translated} by the settings in "
+            f"{log or path}"
+        )
+    return translated or named
 
 
 def _printed_settings(path: object, line: str) -> dict[str, Any]:

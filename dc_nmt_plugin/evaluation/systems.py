@@ -13,7 +13,7 @@ from ..runs.finding import Run, chosen_names, distinguished, is_run, located
 from ..runs.record import Kind
 from .generated import check_free, is_generated
 from .metrics import METRICS, Metric, default_bleu
-from .texts import Sides, TextFiles, Texts, load_texts
+from .texts import TOKENISED, Sides, TextFiles, Texts, load_texts
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,8 @@ def default_metric(baseline: ComparedSystem) -> Metric:
     scores = baseline.run.decoding.scores if baseline.run else ()
     paper = next((score.metric for score in scores if score.paper), None)
     fallback = default_bleu(baseline.target_lang, baseline.texts.raw.references)
-    # "reference as given, tokenised": no tokenizer is known that would make raw text of it
-    if "tokenised" in baseline.texts.raw.origin and baseline.texts.tokenized:
+    # no tokenizer is known that would make raw text of the reference
+    if TOKENISED in baseline.texts.raw.processing.references and baseline.texts.tokenized:
         fallback = "zh-words" if baseline.target_lang == "zh" else "multi-bleu"
     return METRICS[paper or fallback]
 

@@ -28,6 +28,34 @@ class TextFiles:
     # the tokenised text of both sides is truecased; raw sentences get their capital back
     truecased: bool = False
 
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Returns the kinds of problems (of text/checks.py) that are none in tokenised text."""
+        return ("pieces",) if self.tokenizer == "split" else ()
+
+
+AS_GIVEN, AS_TRANSLATED, BPE_JOINED, TOKENISED = (
+    "as given",
+    "as translated",
+    "BPE joined",
+    "tokenised",
+)
+DETRUECASED = "detruecased"
+
+
+@dataclass(frozen=True)
+class Processing:
+    """How text was processed: the steps of each side in their order, and the steps of both."""
+
+    hypotheses: tuple[str, ...]
+    references: tuple[str, ...]
+    both: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        hypotheses, references = ", ".join(self.hypotheses), ", ".join(self.references)
+        text = f"hypotheses {hypotheses}; reference {references}"
+        return f"{text}; both: {', '.join(self.both)}" if self.both else text
+
 
 @dataclass(frozen=True)
 class Sides:
@@ -35,7 +63,7 @@ class Sides:
 
     hypotheses: list[str]
     references: list[str]
-    origin: str
+    processing: Processing
 
 
 @dataclass(frozen=True)
@@ -47,7 +75,7 @@ class Texts:
     warnings: list[str]
 
     def sides(self, metric: Metric) -> Sides:
-        """Returns the text for a metric, before :meth:`Metric.prepared`; ``origin`` names both.
+        """Returns the text for a metric, before :meth:`Metric.prepared`; ``processing`` has both.
 
         Raises:
             UserError: the metric scores tokenised text, and there is none
@@ -60,13 +88,13 @@ class Texts:
             )
         if not metric.prepared_by:
             return sides
-        return replace(sides, origin=f"{sides.origin}; both: {metric.prepared_by}")
+        return replace(sides, processing=replace(sides.processing, both=(metric.prepared_by,)))
 
     def score(self, metric: Metric, target_lang: str, paper: bool = False) -> Score:
         """Returns the score by a metric, perhaps the paper's; raises as :meth:`sides`."""
         sides = self.sides(metric)
         value, signature = metric.score(sides.hypotheses, sides.references, target_lang)
-        return Score(metric.name, value, signature, sides.origin, paper)
+        return Score(metric.name, value, signature, str(sides.processing), paper)
 
 
 def load_texts(files: TextFiles) -> Texts:
@@ -82,53 +110,43 @@ def load_texts(files: TextFiles) -> Texts:
     check_choices("--tokenizer", [files.tokenizer], TOKENIZERS)
     generated = read_generated(files.hypotheses) if files.kind == "generated" else None
     lines = generated.hypotheses if generated else read_lines(files.hypotheses)
-    pieces = ("pieces",) if files.tokenizer == "split" else ()  # the marks of --tokenizer split
-    findings = scan_lines(files.hypotheses, lines).findings
-    refuse(findings, allowed=() if files.kind == "raw" else pieces)
-    reference = tokenized_reference = None
-    if files.reference:
-        reference = _read_reference(files.reference, len(lines), files)
-    if files.tokenized_reference:
-        tokenized_reference = _read_reference(files.tokenized_reference, len(lines), files, pieces)
-    either = tokenized_reference if reference is None else reference
-    if either is None:
-        raise UserError("no reference: give --reference (raw text) or --tokenized-reference")
+    allowed = () if files.kind == "raw" else files.marks
+    refuse(scan_lines(files.hypotheses, lines).findings, allowed=allowed)
+    reference, tokenized_reference = _read_references(files, len(lines))
     if generated and generated.targets:
         path = files.reference or files.tokenized_reference
-        check_targets(files.hypotheses, generated.targets, path, either)
+        references = tokenized_reference if reference is None else reference
+        check_targets(files.hypotheses, generated.targets, path, references or [])
 
     raw = _raw_sides(files, lines, reference, tokenized_reference or [])
     tokenized = _tokenized_sides(files, lines, reference or [], tokenized_reference)
     words = tokenized or raw
-    return Texts(
-        raw,
-        tokenized,
-        warnings=[
-            *_hypothesis_warnings(files.hypotheses, lines),
-            *_tokenization_warnings(files, raw.hypotheses, reference, tokenized_reference),
-            *_case_warnings(files, words),
-            *_form_warnings(files, words),
-        ],
-    )
+    warnings = _hypothesis_warnings(files.hypotheses, lines)
+    warnings += _tokenization_warnings(files, raw.hypotheses, reference, tokenized_reference)
+    warnings += _case_warnings(files, words)
+    warnings += _form_warnings(files, words)
+    return Texts(raw, tokenized, warnings)
 
 
 def _raw_sides(
     files: TextFiles, lines: list[str], reference: list[str] | None, tokenized: list[str]
 ) -> Sides:
     """Returns detokenised text, made from tokenised hypotheses and from `tokenized` if needed."""
-    steps = ["detruecased"] if files.truecased else []
-    steps += [f"{files.tokenizer} undone"] if files.tokenizer != "none" else []
-    how = how_reference = "as given"
+    undone = [DETRUECASED] if files.truecased else []
+    if files.tokenizer != "none":
+        undone.append(f"{files.tokenizer} undone")
+    steps = reference_steps = [AS_GIVEN]
     if files.kind != "raw":
         lines = detokenize(lines, files.tokenizer, files.target_lang, files.truecased)
-        joined = ["BPE joined"] if files.kind == "generated" else []
-        unchanged = ["as translated"] if files.tokenizer == "none" else []
-        how = ", ".join([*joined, *steps, *unchanged])
+        steps = [BPE_JOINED, *undone] if files.kind == "generated" else undone
+        if files.tokenizer == "none":
+            steps = [*steps, AS_TRANSLATED]
     if reference is None:
         reference = detokenize(tokenized, files.tokenizer, files.target_lang, files.truecased)
-        unchanged = ["as given, tokenised"] if files.tokenizer == "none" else []
-        how_reference = ", ".join([*steps, *unchanged])
-    return Sides(lines, reference, f"hypotheses {how}; reference {how_reference}")
+        reference_steps = undone
+        if files.tokenizer == "none":
+            reference_steps = [*undone, AS_GIVEN, TOKENISED]
+    return Sides(lines, reference, Processing(tuple(steps), tuple(reference_steps)))
 
 
 def _tokenized_sides(
@@ -139,17 +157,30 @@ def _tokenized_sides(
         return None
     jieba = files.target_lang == "zh" and files.tokenizer in MOSES
     by_tool = f"tokenised by {'jieba' if jieba else files.tokenizer}"
-    how = "as translated, BPE joined" if files.kind == "generated" else "as translated"
-    how_reference = "as given"
+    steps, reference_steps = [AS_TRANSLATED], [AS_GIVEN]
+    if files.kind == "generated":
+        steps.append(BPE_JOINED)
     if files.kind == "raw":
-        lines, how = tokenize(lines, files.tokenizer, files.target_lang), by_tool
+        lines, steps = tokenize(lines, files.tokenizer, files.target_lang), [by_tool]
     if reference is None:
         reference = tokenize(raw, files.tokenizer, files.target_lang)
-        how_reference = by_tool
-    return Sides(lines, reference, f"hypotheses {how}; reference {how_reference}")
+        reference_steps = [by_tool]
+    return Sides(lines, reference, Processing(tuple(steps), tuple(reference_steps)))
 
 
 # -- checks: text that would make a score silently wrong ---------------------------------------
+
+
+def _read_references(files: TextFiles, count: int) -> tuple[list[str] | None, list[str] | None]:
+    """Returns the raw and the tokenised reference; None for one that is not given."""
+    raw = tokenized = None
+    if files.reference:
+        raw = _read_reference(files.reference, count, files)
+    if files.tokenized_reference:
+        tokenized = _read_reference(files.tokenized_reference, count, files, files.marks)
+    if raw is None and tokenized is None:
+        raise UserError("no reference: give --reference (raw text) or --tokenized-reference")
+    return raw, tokenized
 
 
 def _read_reference(
@@ -203,10 +234,7 @@ def _tokenization_warnings(
 
     `hypotheses` are detokenised.
     """
-    # references that differ in spaces alone are text that the user tokenised, which dc-nmt new
-    # --tokenized takes as it is
-    words = [[line.split() for line in side or ()] for side in (reference, tokenized_reference)]
-    if files.tokenizer == "none" and reference and words[0] == words[1]:
+    if files.tokenizer == "none" and _differ_in_spaces(reference, tokenized_reference):
         return []
     warnings = []
     if not is_spaceless(files.target_lang, reference or tokenized_reference or ()):
@@ -224,6 +252,13 @@ def _tokenization_warnings(
     if tokenized_reference and looks_raw(tokenized_reference):
         warnings.append(f"{files.tokenized_reference}: does not look tokenised")
     return warnings
+
+
+def _differ_in_spaces(reference: Sequence[str] | None, tokenized: Sequence[str] | None) -> bool:
+    """Returns True for one text twice, which ``dc-nmt new --tokenized`` takes as it is."""
+    if not reference or not tokenized:
+        return False
+    return [line.split() for line in reference] == [line.split() for line in tokenized]
 
 
 def _case_warnings(files: TextFiles, text: Sides) -> list[str]:

@@ -11,14 +11,14 @@ from ..runs.record import RECORD, read_record
 from .document import SCORES, Entry, Item
 from .published import differing_settings
 from .selection import NEEDED, baseline, entries_of, of_runs
-from .systems import decoding_of
+from .systems import translation_of
 
 SPEEDS = ("train-steps", "decode-sentences", "decode-tokens")
 _WHOLE = 0.99  # least share of updates in the log of a finished run: not every update is logged
 
 
 @dataclass(frozen=True)
-class Cell:
+class ComparedNumber:
     """One published number of an item, and the measured one.
 
     Attributes:
@@ -63,7 +63,7 @@ class Cell:
         return statistics.stdev(self.ours) if len(self.ours) > 1 else None
 
 
-def cells(item: Item, rows: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
+def compared_numbers(item: Item, rows: Sequence[str], seeds: Sequence[int]) -> list[ComparedNumber]:
     """Returns every number of an item that runs can give, in its order; none for analyses alone.
 
     Args:
@@ -77,11 +77,11 @@ def cells(item: Item, rows: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
     return [_cell(entry, seeds) for entry in entries]
 
 
-def _cell(entry: Entry, seeds: Sequence[int]) -> Cell:
+def _cell(entry: Entry, seeds: Sequence[int]) -> ComparedNumber:
     ours, differing = _measured(entry, seeds)
     base, differing_against = _measured(baseline(entry), seeds)
     differences = [ours[seed] - base[seed] for seed in ours if seed in base]
-    return Cell(
+    return ComparedNumber(
         row=entry.row,
         column=entry.column,
         measure=entry.measure,
@@ -116,12 +116,12 @@ def _measured(
 
 def _finished_run(entry: Entry, seed: int) -> Run | None:
     """Returns the run of an entry if it was trained to its end and then scored."""
-    planned = decoding_of(entry).run(seed)
-    if not ((planned.folder / RECORD).is_file() and planned.is_trained()):
+    planned = translation_of(entry).run(seed)
+    if not (planned.folder / RECORD).is_file() or not planned.is_trained():
         return None
     record = read_record(planned.folder)
     decoding = record.decoding(planned.key)
-    if not (decoding and decoding.scores):
+    if decoding is None or not decoding.scores:
         return None
     run = Run(planned.folder / RECORD, record, decoding)
     updates, wanted = run.updates, record.settings.get("max-update")

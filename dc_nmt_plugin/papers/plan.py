@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from ..recipes.recipe import load
 from ..recipes.settings import with_updates
 from .document import SCORES, Entry, Item
 from .selection import NEEDED, baseline, entries_of
-from .systems import Decoding, Training, decoding_of
+from .systems import NeededTraining, NeededTranslation, translation_of
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Job:
 
     words: tuple[str, ...]
     output: Path | None = None
-    training: Training | None = None
+    training: NeededTraining | None = None
 
     def __str__(self) -> str:
         return f"dc-nmt {shlex.join(self.words)}" + (f" > {self.output}" if self.output else "")
@@ -76,49 +76,67 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
     """
     entries = entries_of(item, rows, options.flags)
     trained = [entry for entry in entries if entry.measure != "params"]
-    decodings: dict[Decoding, None] = {}
-    for entry in trained:
-        base = baseline(entry)
-        if base is not None:
-            decodings[decoding_of(base)] = None
-        decodings[decoding_of(entry)] = None
-
-    jobs = _texts(decodings, options)
+    translations = _translations(trained)
+    jobs = _texts(translations, options)
     for seed in options.seeds:
-        for decoding in decodings:
-            jobs += _training_and_evaluation(decoding, seed, options)
+        for translation in translations:
+            jobs += _training_and_evaluation(translation, seed, options)
     if any(entry.measure == "params" for entry in entries):
         words = ("paper", "parameters", "--item", item.full_name)
         jobs.append(Job(words, output=to / "params.txt"))
-
-    shown: dict[str, list[Entry]] = {}  # command → the entries that it shows
-    for entry in trained:
-        shown.setdefault(entry.by, []).append(entry)
+    shown_by = _shown_by(trained)
     if item.significance and not rows:
-        tested = [entry for entry in trained if entry.p is not None]
-        shown[item.significance] = [*filter(None, map(baseline, tested)), *tested]
+        shown_by[item.significance] = _with_baselines(trained)
     for seed in options.seeds:
-        for by, own in shown.items():
-            jobs += _analyses(item, by, own, options, seed, to)
+        for by, shown in shown_by.items():
+            jobs += _jobs_of(by, Shown(item, shown, options, seed, to))
     return list(dict.fromkeys(jobs))
 
 
-def _texts(decodings: Iterable[Decoding], options: Options) -> list[Job]:
+def _translations(entries: Iterable[Entry]) -> list[NeededTranslation]:
+    """Returns the translations that entries and their baselines need, each once."""
+    needed = []
+    for entry in entries:
+        base = baseline(entry)
+        if base is not None:
+            needed.append(translation_of(base))
+        needed.append(translation_of(entry))
+    return list(dict.fromkeys(needed))
+
+
+def _shown_by(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Returns command → the entries that it shows."""
+    shown_by: dict[str, list[Entry]] = {}
+    for entry in entries:
+        shown_by.setdefault(entry.by, []).append(entry)
+    return shown_by
+
+
+def _with_baselines(entries: Iterable[Entry]) -> list[Entry]:
+    """Returns the baselines of the entries with a printed p, and these entries."""
+    tested = [entry for entry in entries if entry.p is not None]
+    return [*filter(None, map(baseline, tested)), *tested]
+
+
+def _texts(translations: Iterable[NeededTranslation], options: Options) -> list[Job]:
     """Returns the preparation of each text, with all segmentations that are needed."""
     tasks: dict[str, str] = {}  # folder of the recipe → task in one of its directions
     segmentations: dict[str, dict[str, None]] = {}
-    for each in decodings:
-        folder = load(each.training.task).folder
-        tasks.setdefault(folder, each.training.task)
-        segmentations.setdefault(folder, {})[each.training.settings.bpe] = None
+    for translation in translations:
+        training = translation.training
+        folder = load(training.task).folder
+        tasks.setdefault(folder, training.task)
+        segmentations.setdefault(folder, {})[training.settings.bpe] = None
     return [
         Job(("prepare", task, "--bpe", *segmentations[folder], *options.text))
         for folder, task in tasks.items()
     ]
 
 
-def _training_and_evaluation(decoding: Decoding, seed: int, options: Options) -> list[Job]:
-    training = decoding.training
+def _training_and_evaluation(
+    translation: NeededTranslation, seed: int, options: Options
+) -> list[Job]:
+    training = translation.training
     if options.max_update:  # refuses too few updates before the text is prepared
         with_updates(training.settings, options.max_update, warmup=None)
     name = training.name(seed)
@@ -131,58 +149,114 @@ def _training_and_evaluation(decoding: Decoding, seed: int, options: Options) ->
     train = Job((*words, *training.flags), training=training)
 
     words = ["evaluate", *run]
-    words += ["--subset", decoding.subset] if decoding.subset != "test" else []
-    words += ["--as", decoding.name] if decoding.name else []
-    return [train, Job((*words, *decoding.flags))]
+    words += ["--subset", translation.subset] if translation.subset != "test" else []
+    words += ["--as", translation.name] if translation.name else []
+    return [train, Job((*words, *translation.flags))]
 
 
-def _analyses(
-    item: Item, by: str, entries: Sequence[Entry], options: Options, seed: int, to: Path
-) -> Iterator[Job]:
-    """Yields the jobs with which a command, such as ``analyze gates``, makes entries of a seed."""
-    decodings = list(dict.fromkeys(decoding_of(entry) for entry in entries))
-    runs = [decoding.run(seed) for decoding in decodings]
-    folders = list(dict.fromkeys(str(run.folder) for run in runs))
-    # the published options of the analysis
-    published = [word for name, value in item.analysis.items() for word in (f"--{name}", value)]
+# -- the commands that show numbers: one function for each kind -------------------------------
 
-    def job(name: str, words: Sequence[str], plot: bool = False) -> Job:
+
+@dataclass(frozen=True)
+class Shown:
+    """Entries of an item that one command shows, for one seed; `to` is the folder of its output."""
+
+    item: Item
+    entries: Sequence[Entry]
+    options: Options
+    seed: int
+    to: Path
+
+    @property
+    def translations(self) -> list[NeededTranslation]:
+        return list(dict.fromkeys(translation_of(entry) for entry in self.entries))
+
+    @property
+    def folders(self) -> list[str]:
+        """Returns the folders of the runs, each once."""
+        runs = [translation.run(self.seed) for translation in self.translations]
+        return list(dict.fromkeys(str(run.folder) for run in runs))
+
+    @property
+    def published_options(self) -> list[str]:
+        """Returns the published options of the analysis, as words of a command line."""
+        return [word for name, value in self.item.analysis.items() for word in (f"--{name}", value)]
+
+    def job(self, name: str, words: Sequence[str], plot: bool = False) -> Job:
         """Returns a job with its output in a file, and its figure beside this file."""
-        if len(options.seeds) > 1:
-            name = f"{name}-s{seed}"
-        words = [*words, "--plot", str(to / name)] if plot else words
-        return Job(tuple(words), output=to / f"{name}.txt")
+        if len(self.options.seeds) > 1:
+            name = f"{name}-s{self.seed}"
+        if plot:
+            words = [*words, "--plot", str(self.to / name)]
+        return Job(tuple(words), output=self.to / f"{name}.txt")
 
+
+def _jobs_of(by: str, shown: Shown) -> list[Job]:
+    """Returns the jobs of a command such as ``analyze gates``; evaluations are planned already."""
     command, *words = by.split()
     if command == "analyze":
-        name = words[0]
-        analysis = ["analyze", name, *folders, "--subset", decodings[0].subset, *published]
-        if "--trees" in words:
-            name = "parseval"
-            analysis += ["--trees", str(options.trees)]
-        if name == "lengths":
-            run, measure = runs[0], entries[0].measure
-            if measure in SCORES and not METRICS[measure].tokenized:
-                analysis += ["--reference", str(run.raw / f"{run.split}.{run.target}")]
-                analysis += ["--tokenizer", flag_value(run.score, "--tokenizer") or "none"]
-            analysis += run.decode
-        yield job(name, analysis, plot=True)
-    elif command == "probe":
-        probing = ["probe", *folders, "--tasks", str(options.probing), *published]
-        yield job("probing", probing, plot=True)
-    elif command == "translate":
-        sentences = [word for text in item.sources for word in ("--sentence", text)]
-        for decoding, run in zip(decodings, runs, strict=True):
-            name = f"examples-{run.folder.name}-{decoding.name}".removesuffix("-")
-            translation = ("translate", str(run.folder), *sentences, *decoding.flags)
-            yield Job(translation, output=to / f"{name}.txt")
-    elif words == ["--t-test"]:  # of each set and metric: the baseline, then the tested systems
-        for column, measure in dict.fromkeys((entry.column, entry.measure) for entry in entries):
-            own = [entry for entry in entries if entry.column == column]
-            systems = []
-            for run in (each.run(seed) for each in dict.fromkeys(map(decoding_of, own))):
-                systems.append(f"{run.folder}:{run.key}" if run.key else str(run.folder))
-            yield job(f"t-test-{column}", ["compare", *systems, "--metric", measure, "--t-test"])
+        return [_analysis(words, shown)]
+    if command == "probe":
+        return [_probing(shown)]
+    if command == "translate":
+        return _example_translations(shown)
+    if words == ["--t-test"]:
+        return _t_tests(shown)
+    return []
+
+
+def _analysis(words: Sequence[str], shown: Shown) -> Job:
+    """Returns the job of ``analyze NAME``, or of ``analyze trees --trees``, which is ParsEval."""
+    name = words[0]
+    analysis = ["analyze", name, *shown.folders, "--subset", shown.translations[0].subset]
+    analysis += shown.published_options
+    if "--trees" in words:
+        name = "parseval"
+        analysis += ["--trees", str(shown.options.trees)]
+    if name == "lengths":
+        analysis += _scoring_options(shown)
+    return shown.job(name, analysis, plot=True)
+
+
+def _scoring_options(shown: Shown) -> list[str]:
+    """Returns the options with which ``analyze lengths`` scores as the evaluation did."""
+    run, measure = shown.translations[0].run(shown.seed), shown.entries[0].measure
+    words = []
+    if measure in SCORES and not METRICS[measure].tokenized:
+        words += ["--reference", str(run.raw / f"{run.split}.{run.target}")]
+        words += ["--tokenizer", flag_value(run.score, "--tokenizer") or "none"]
+    return [*words, *run.decode]
+
+
+def _probing(shown: Shown) -> Job:
+    words = ["probe", *shown.folders, "--tasks", str(shown.options.probing)]
+    return shown.job("probing", [*words, *shown.published_options], plot=True)
+
+
+def _example_translations(shown: Shown) -> list[Job]:
+    """Returns a translation of the printed sentences by each system."""
+    sentences = [word for text in shown.item.sources for word in ("--sentence", text)]
+    jobs = []
+    for translation in shown.translations:
+        folder = translation.run(shown.seed).folder
+        name = f"examples-{folder.name}-{translation.name}".removesuffix("-")
+        words = ("translate", str(folder), *sentences, *translation.flags)
+        jobs.append(Job(words, output=shown.to / f"{name}.txt"))
+    return jobs
+
+
+def _t_tests(shown: Shown) -> list[Job]:
+    """Returns a test for each set and metric: of the baseline, then of the tested systems."""
+    jobs = []
+    for column, measure in dict.fromkeys((entry.column, entry.measure) for entry in shown.entries):
+        of_column = [entry for entry in shown.entries if entry.column == column]
+        systems = []
+        for translation in dict.fromkeys(map(translation_of, of_column)):
+            run = translation.run(shown.seed)
+            systems.append(f"{run.folder}:{run.key}" if run.key else str(run.folder))
+        words = ["compare", *systems, "--metric", measure, "--t-test"]
+        jobs.append(shown.job(f"t-test-{column}", words))
+    return jobs
 
 
 def run_jobs(jobs: Sequence[Job]) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from ..errors import UserError, check_choices
 from .document import SCORES, YES, Entry, Item
 from .reader import read_document
-from .systems import Training, has_run, training_of
+from .systems import NeededTraining, has_run, training_of
 
 # flags of `dc-nmt paper run` that a reason in the data can name
 NEEDED = ("--any-counts", "--probing", "--trees")
@@ -62,7 +62,7 @@ def of_runs(entry: Entry) -> bool:
     return entry.measure in _OF_RUNS and has_run(entry) and not entry.of
 
 
-def runs_of(item: Item) -> list[Training]:
+def runs_of(item: Item) -> list[NeededTraining]:
     """Returns the training runs of an item, each once."""
     needed = [entry for entry in item.entries if has_run(entry) and entry.measure != "params"]
     return list(dict.fromkeys(map(training_of, needed)))
@@ -76,14 +76,14 @@ def baseline(entry: Entry) -> Entry | None:
     """
     if "mask_source_layers" in entry.decoding:
         return msgspec.structs.replace(entry, decoding={})
-    ours = [each for each in read_document(entry.document).entries if not each.other]
-    place = (entry.item, entry.against, entry.column)
-    candidates = [each for each in ours if (each.item, each.row, each.column) == place]
-    candidates = candidates or [
-        e for e in ours if e.system == entry.against and _is_comparable(e, entry)
-    ]
+    ours = [other for other in read_document(entry.document).entries if not other.other]
+    printed = (entry.item, entry.against, entry.column)
+    candidates = [other for other in ours if (other.item, other.row, other.column) == printed]
+    if not candidates:
+        of_system = [other for other in ours if other.system == entry.against]
+        candidates = [other for other in of_system if _is_comparable(other, entry)]
     # a system's rows may have flags on top of its own
-    base = min(candidates, key=lambda each: len(each.flags), default=None)
+    base = min(candidates, key=lambda candidate: len(candidate.flags), default=None)
     return None if base is entry else base
 
 
@@ -97,12 +97,11 @@ def _chosen(item: Item, rows: Sequence[str]) -> list[Entry]:
     """Returns the entries of rows and columns that are measurements of this package's systems."""
     labels = [row.label for row in item.rows]
     check_choices("--rows", rows, [*labels, *item.columns])
-    of_rows = [name for name in rows if name in labels] or labels
-    of_columns = [name for name in rows if name in item.columns]
-    return [
-        entry
-        for entry in item.entries
-        if entry.is_of_a_run
-        and entry.row in of_rows
-        and (not of_columns or entry.column in of_columns)
-    ]
+    chosen_rows = [name for name in rows if name in labels] or labels
+    chosen_columns = [name for name in rows if name in item.columns]
+    chosen = []
+    for entry in item.entries:
+        in_columns = not chosen_columns or entry.column in chosen_columns
+        if entry.is_of_a_run and entry.row in chosen_rows and in_columns:
+            chosen.append(entry)
+    return chosen

@@ -20,7 +20,7 @@ MODELS = Path(__file__).with_name("models.yaml")
 
 
 @dataclass(frozen=True)
-class Training:
+class NeededTraining:
     """A training run that entries need.
 
     Attributes:
@@ -55,7 +55,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Decoding:
+class NeededTranslation:
     """One way to translate with a trained model.
 
     Attributes:
@@ -64,7 +64,7 @@ class Decoding:
         flags: of ``fairseq-generate``, on top of the recipe's
     """
 
-    training: Training
+    training: NeededTraining
     subset: str = "test"
     flags: tuple[str, ...] = ()
 
@@ -91,7 +91,7 @@ class Decoding:
         )
 
 
-def training_of(entry: Entry) -> Training:
+def training_of(entry: Entry) -> NeededTraining:
     """Returns the training run that gives an entry's number.
 
     Raises:
@@ -99,14 +99,14 @@ def training_of(entry: Entry) -> Training:
     """
     own = settings_of(load(entry.task), entry.arch).name
     like = None if entry.training in ("", own) else entry.training
-    return Training(entry.task, entry.arch, like, tuple(as_flags(entry.flags)))
+    return NeededTraining(entry.task, entry.arch, like, tuple(as_flags(entry.flags)))
 
 
-def decoding_of(entry: Entry) -> Decoding:
+def translation_of(entry: Entry) -> NeededTranslation:
     """Returns the translation that gives an entry's number."""
     flags = [] if entry.part == "main" else ["--decode-with", entry.part]
     flags += as_flags(entry.decoding)
-    return Decoding(training_of(entry), entry.subset or "test", tuple(flags))
+    return NeededTranslation(training_of(entry), entry.subset or "test", tuple(flags))
 
 
 def has_run(entry: Entry) -> bool:
@@ -114,7 +114,7 @@ def has_run(entry: Entry) -> bool:
     return entry.is_of_a_run and bool(entry.training)
 
 
-def size_of(runs: Sequence[Training], max_update: int | None = None) -> str:
+def size_of(runs: Sequence[NeededTraining], max_update: int | None = None) -> str:
     """Returns the size of training runs: updates, tokens with padding, largest model.
 
     Args:

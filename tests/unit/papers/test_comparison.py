@@ -11,10 +11,10 @@ from records import tokens_of, write_record
 
 from dc_nmt_plugin.commands import paper
 from dc_nmt_plugin.flags import recorded_flags, replaced, typed_flags
-from dc_nmt_plugin.papers.comparison import Cell, _number, cells
+from dc_nmt_plugin.papers.comparison import ComparedNumber, _number, compared_numbers
 from dc_nmt_plugin.papers.reader import find_item
 from dc_nmt_plugin.papers.selection import baseline
-from dc_nmt_plugin.papers.systems import decoding_of
+from dc_nmt_plugin.papers.systems import translation_of
 from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions, plan_training
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import SCHEMA, Data, Decoding, Record, Score, Training
@@ -32,7 +32,7 @@ def finished(
 ):
     """What recipes leave of the run of a row, after so many updates, or all."""
     entry = next(entry for entry in find_item(name).entries if entry.row == row)
-    run, training = decoding_of(entry).run(seed), decoding_of(entry).training
+    run, training = translation_of(entry).run(seed), translation_of(entry).training
     options = Experiment(training.task, training.arch, seed=seed, name=training.name(seed))
     train = TrainOptions(flags=training.flags, gpus=0)
     words = plan_training(options, train).command
@@ -84,7 +84,7 @@ def test_a_run_of_other_settings_is_shown_without_a_gap(other, note, capsys):
 @pytest.mark.parametrize("state", [{"trained": 190_000}, {"logged": 190_000}])
 def test_a_training_that_goes_on_is_not_done(state):
     finished("MS-1", 31.00, **state)
-    (cell,) = cells(find_item(TABLE), ["MS-1"], [1])
+    (cell,) = compared_numbers(find_item(TABLE), ["MS-1"], [1])
     assert cell.ours == () and cell.gap is None
 
 
@@ -93,7 +93,7 @@ def test_a_difference_is_over_the_seeds_that_both_have(capsys):
         finished("Baseline", base, seed=seed)
         finished("MS-1", ours, seed=seed)
     finished("MS-1", 50.0, seed=3)
-    (cell,) = cells(find_item(TABLE), ["MS-1"], (1, 2, 3))
+    (cell,) = compared_numbers(find_item(TABLE), ["MS-1"], (1, 2, 3))
     assert (cell.ours, cell.difference) == ((31.0, 32.5, 50.0), 1.5)
     assert "over the seeds that both have" in table(capsys, "--seeds", "1,2")
     _, row = json.loads(table(capsys, "--seeds", "1,2", "--json"))
@@ -101,7 +101,7 @@ def test_a_difference_is_over_the_seeds_that_both_have(capsys):
 
 
 def test_speeds_of_two_machines_have_no_gap():
-    one = Cell("B0", "", "sacrebleu", published="30.58", ours=(30.0,))
+    one = ComparedNumber("B0", "", "sacrebleu", published="30.58", ours=(30.0,))
     assert one.gap == pytest.approx(-0.58)
     for measure in ("train-steps", "decode-sentences", "decode-tokens"):
         assert replace(one, measure=measure).gap is None

@@ -17,9 +17,9 @@ from dc_nmt_plugin.papers.selection import NEEDED, is_open, left_out, runs_of
 from dc_nmt_plugin.papers.systems import (
     MODELS,
     counted_parameters,
-    decoding_of,
     has_run,
     size_of,
+    translation_of,
 )
 from dc_nmt_plugin.recipes.plan import Experiment, plan_run
 from dc_nmt_plugin.recipes.recipe import load
@@ -40,7 +40,7 @@ def last(name, *rows, **more):
 
 def command_of(entry):
     """What the words of a job that shows an entry begin with, and a word that they have."""
-    decoding = decoding_of(entry)
+    decoding = translation_of(entry)
     folder = str(decoding.run(1).folder)
     command, *rest = entry.by.split()
     if command == "analyze":
@@ -66,7 +66,7 @@ def test_every_reproducible_number_has_a_plan_that_ends_in_it():
                 words = ("paper", "parameters", "--item", item.full_name)
                 assert any(job.words == words for job in found)
             elif has_run(entry):
-                decoding = decoding_of(entry)
+                decoding = translation_of(entry)
                 assert (decoding.run(1), decoding.flags) in evaluations
                 assert ("--decode-with" in decoding.flags) == (entry.part != "main")
                 start, folder = command_of(entry)
@@ -96,7 +96,7 @@ def test_every_training_run_has_a_counted_model():
     needed = {str(training) for item in ITEMS for training in runs_of(item)}
     assert needed == set(counted_parameters()), MODELS
     trained = [e for item in ITEMS for e in item.entries if has_run(e)]
-    assert {str(decoding_of(e).training) for e in trained if e.measure != "params"} <= needed
+    assert {str(translation_of(e).training) for e in trained if e.measure != "params"} <= needed
 
 
 def test_a_row_and_a_column_name_one_cell():

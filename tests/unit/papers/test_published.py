@@ -8,7 +8,7 @@ from records import tokens_of
 from dc_nmt_plugin.flags import recorded_flags, typed_flags
 from dc_nmt_plugin.papers.published import differing_settings, published_number
 from dc_nmt_plugin.papers.reader import read_documents
-from dc_nmt_plugin.papers.systems import decoding_of, has_run
+from dc_nmt_plugin.papers.systems import has_run, translation_of
 from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions, plan_training
 
 
@@ -33,7 +33,7 @@ def test_no_published_number_differs_from_its_recipe():
     for document in read_documents():
         for entry in document.entries:
             if has_run(entry):
-                training = decoding_of(entry).training
+                training = translation_of(entry).training
                 if training not in seen:
                     seen[training] = recipe_s(
                         training.task, training.arch, *training.flags, like=training.like
