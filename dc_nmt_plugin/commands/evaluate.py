@@ -30,15 +30,13 @@ def parser() -> Parser:
     parser.add_argument("arch", metavar="ARCH")
     add_common(parser)
     add_run(parser)
-    parser.add_argument(
-        "--subset", default="test", metavar="SET",
-        help="text to translate and score: test (default), valid, or another test set",
-    )  # fmt: skip
-    parser.add_argument(
-        "--as", dest="decoding", default="", metavar="NAME",
-        help="name for another way to decode the run; the folders are generate-NAME and "
-        "score-NAME, and dc-nmt results shows it as a row of its own",
-    )  # fmt: skip
+    about = "text to translate and score: test (default), valid, or another test set"
+    parser.add_argument("--subset", default="test", metavar="SET", help=about)
+    about = (
+        "name for another way to decode the run; the folders are generate-NAME and score-NAME, and "
+        "dc-nmt results shows it as a row of its own"
+    )
+    parser.add_argument("--as", dest="decoding", default="", metavar="NAME", help=about)
     return parser
 
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from .parser import Parser, number, values_of
+
+HELP = {
+    "folder": "is made; also the recipe's name",
+    "archs": "what dc-nmt run FOLDER trains; default: transformer_standard",
+    "--train": "such as a.de a.en: from German to English",
+    "--bpe": "number of BPE operations; default: by the number of pairs",
+}
 
 
 def parser() -> Parser:
@@ -17,25 +25,18 @@ def parser() -> Parser:
         "prepare FOLDER, train, evaluate and run work as with a published task.",
         epilog="Files have one sentence a line, in UTF-8, plain or gzipped.",
     )
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="is made; also the recipe's "
-                        "name")  # fmt: skip
-    parser.add_argument("archs", nargs="*", metavar="ARCH", help="what dc-nmt run FOLDER "
-                                "trains; default: transformer_standard")  # fmt: skip
-    files = ("SOURCE", "TARGET")
-    parser.add_argument("--train", type=Path, nargs=2, required=True, metavar=files,
-                        help="such as a.de a.en: from German to English")  # fmt: skip
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help=HELP["folder"])
+    parser.add_argument("archs", nargs="*", metavar="ARCH", help=HELP["archs"])
+    files: dict[str, Any] = {"type": Path, "nargs": 2, "metavar": ("SOURCE", "TARGET")}
+    parser.add_argument("--train", required=True, help=HELP["--train"], **files)
     for split in ("valid", "test"):
-        parser.add_argument(f"--{split}", type=Path, nargs=2, metavar=files,
-                            help="default: held out of --train")  # fmt: skip
+        parser.add_argument(f"--{split}", help="default: held out of --train", **files)
     parser.add_argument("--source-lang", metavar="CODE", help="default: the file's ending")
     parser.add_argument("--target-lang", metavar="CODE", help="the same")
     parser.add_argument(
         "--tokenized", action="store_true", help="words are separated by spaces already"
     )
-    parser.add_argument(
-        "--bpe", type=number(1), metavar="N",
-        help="number of BPE operations; default: by the number of pairs",
-    )  # fmt: skip
+    parser.add_argument("--bpe", type=number(1), metavar="N", help=HELP["--bpe"])
     return parser
 
 

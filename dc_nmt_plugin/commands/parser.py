@@ -22,6 +22,34 @@ T = TypeVar("T")
 # flags of fairseq that commands set: another value would be lost, or give another run's results
 _OWN = ("--user-dir", "--save-dir", "--arch", "-a", "--path", "--gen-subset", "--results-path")
 
+# of the options below
+HELP = {
+    "--tokenized-reference": "tokenised like the training text, without BPE; default: --reference "
+    "by --tokenizer",
+    "--tokenizer": "tokeniser of the text before BPE; moses-a splits hyphens to ' @-@ '; default: "
+    "of the first run, or none",
+    "--truecased": "the tokenised text of both sides is: capitalise sentences in the detokenised "
+    "text",
+    "--out": "output folder; default: runs/TASK, or the folder of your own recipe",
+    "--sample": "trial run with about N training pairs, a narrow model and 40 updates; the text is "
+    "in runs/TASK-sampleN, or FOLDER/sampleN for your own recipe",
+    "--raw": "folder with files that you have, packed or unpacked",
+    "--downloads": "folder of downloaded files; default: DC_NMT_DOWNLOADS, else runs/downloads",
+    "--any-counts": "continue although the numbers of lines are not the published ones",
+    "--size": "such as big; base is the size without a name; default: the paper's",
+    "--like": "train with the settings of another paper, such as context-aware for its baseline; "
+    "default: the recipe's choice for ARCH",
+    "--name": "name of the run's folder; default: ARCH-sSEED, between them the size that --size or "
+    "the recipe names, and --like",
+    "--average": "number of last checkpoints to keep and average; 0: only the best checkpoint",
+    "--max-update": "number of updates; the number of checkpoints stays the same",
+    "--max-tokens": "tokens of one GPU at a time; gradients are accumulated to the paper's tokens "
+    "per update on any number of GPUs",
+    "--update-freq": "accumulate gradients N times, instead of to the paper's tokens per update",
+    "--gpus": "number of GPUs; default: all; 0: the CPU",
+    "--fp32": "multiply in float32 on a CPU that is faster in bfloat16 (--amp of fairseq-train)",
+}
+
 
 class Parser(argparse.ArgumentParser):
     """argparse's parser, with options and arguments in any order, and no abbreviations.
@@ -183,38 +211,21 @@ def add_plain_text(parser: argparse.ArgumentParser) -> None:
     from ..text.languages import language
     from ..text.tokenizers import TOKENIZERS
 
-    parser.add_argument(
-        "--tokenized-reference", metavar="FILE",
-        help="tokenised like the training text, without BPE; default: --reference by --tokenizer",
-    )  # fmt: skip
+    parser.add_argument("--tokenized-reference", metavar="FILE", help=HELP["--tokenized-reference"])
     parser.add_argument("--target-lang", type=language, metavar="LANG", help="a run knows its own")
-    parser.add_argument(
-        "--tokenizer", choices=TOKENIZERS,
-        help="tokeniser of the text before BPE; moses-a splits hyphens to ' @-@ '; default: of the "
-        "first run, or none",
-    )  # fmt: skip
+    parser.add_argument("--tokenizer", choices=TOKENIZERS, help=HELP["--tokenizer"])
     parser.add_argument(
         "--tokenized", action="store_true", help="the plain text is tokenised, without BPE"
     )
-    parser.add_argument(
-        "--truecased", action="store_true",
-        help="the tokenised text of both sides is: capitalise sentences in the detokenised text",
-    )  # fmt: skip
+    parser.add_argument("--truecased", action="store_true", help=HELP["--truecased"])
 
 
 # -- options of recipes ------------------------------------------------------------------------
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--out", type=folder, metavar="DIR",
-        help="output folder; default: runs/TASK, or the folder of your own recipe",
-    )  # fmt: skip
-    parser.add_argument(
-        "--sample", type=number(20), metavar="N",
-        help="trial run with about N training pairs, a narrow model and 40 updates; the text is in "
-        "runs/TASK-sampleN, or FOLDER/sampleN for your own recipe",
-    )  # fmt: skip
+    parser.add_argument("--out", type=folder, metavar="DIR", help=HELP["--out"])
+    parser.add_argument("--sample", type=number(20), metavar="N", help=HELP["--sample"])
     parser.add_argument(
         "--dry-run", action="store_true", help="print a shell script with the commands, run none"
     )
@@ -228,62 +239,28 @@ def print_script(plan: Plan, command: str, argv: Sequence[str]) -> None:
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--raw", type=existing_folder, metavar="DIR", help=HELP["--raw"])
     parser.add_argument(
-        "--raw", type=existing_folder, metavar="DIR",
-        help="folder with files that you have, packed or unpacked",
-    )  # fmt: skip
-    parser.add_argument(
-        "--downloads", type=Path, metavar="DIR",
+        "--downloads",
+        type=Path,
+        metavar="DIR",
         default=Path(os.environ.get("DC_NMT_DOWNLOADS", "runs/downloads")),
-        help="folder of downloaded files; default: DC_NMT_DOWNLOADS, else runs/downloads",
-    )  # fmt: skip
-    parser.add_argument(
-        "--any-counts", action="store_true",
-        help="continue although the numbers of lines are not the published ones",
-    )  # fmt: skip
+        help=HELP["--downloads"],
+    )
+    parser.add_argument("--any-counts", action="store_true", help=HELP["--any-counts"])
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--size", metavar="SIZE",
-        help="such as big; base is the size without a name; default: the paper's",
-    )  # fmt: skip
-    parser.add_argument(
-        "--like", metavar="NAME",
-        help="train with the settings of another paper, such as context-aware for its baseline; "
-        "default: the recipe's choice for ARCH",
-    )  # fmt: skip
+    parser.add_argument("--size", metavar="SIZE", help=HELP["--size"])
+    parser.add_argument("--like", metavar="NAME", help=HELP["--like"])
     parser.add_argument("--seed", type=number(0), default=1, help="random seed; default: 1")
-    parser.add_argument(
-        "--name", type=folder_name,
-        help="name of the run's folder; default: ARCH-sSEED, between them the size that --size or "
-        "the recipe names, and --like",
-    )  # fmt: skip
-    parser.add_argument(
-        "--average", type=number(0), metavar="N",
-        help="number of last checkpoints to keep and average; 0: only the best checkpoint",
-    )  # fmt: skip
+    parser.add_argument("--name", type=folder_name, help=HELP["--name"])
+    parser.add_argument("--average", type=number(0), metavar="N", help=HELP["--average"])
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--max-update", type=number(1), metavar="N",
-        help="number of updates; the number of checkpoints stays the same",
-    )  # fmt: skip
-    parser.add_argument(
-        "--max-tokens", type=number(1), metavar="N",
-        help="tokens of one GPU at a time; gradients are accumulated to the paper's tokens per "
-        "update on any number of GPUs",
-    )  # fmt: skip
-    parser.add_argument(
-        "--update-freq", type=number(1), metavar="N",
-        help="accumulate gradients N times, instead of to the paper's tokens per update",
-    )  # fmt: skip
-    parser.add_argument(
-        "--gpus", type=number(0), metavar="N",
-        help="number of GPUs; default: all; 0: the CPU",
-    )  # fmt: skip
-    parser.add_argument(
-        "--fp32", action="store_true",
-        help="multiply in float32 on a CPU that is faster in bfloat16 (--amp of fairseq-train)",
-    )  # fmt: skip
+    parser.add_argument("--max-update", type=number(1), metavar="N", help=HELP["--max-update"])
+    parser.add_argument("--max-tokens", type=number(1), metavar="N", help=HELP["--max-tokens"])
+    parser.add_argument("--update-freq", type=number(1), metavar="N", help=HELP["--update-freq"])
+    parser.add_argument("--gpus", type=number(0), metavar="N", help=HELP["--gpus"])
+    parser.add_argument("--fp32", action="store_true", help=HELP["--fp32"])

@@ -15,15 +15,13 @@ def parser() -> Parser:
         description="Prepares the text of a published task: downloads, verifies, tokenises, "
         "splits, segments by BPE and binarises it. Finished steps are skipped the next time.",
     )
-    parser.add_argument(
-        "task", metavar="TASK",
-        help="task; 'dc-nmt recipe list' lists all. The reverse direction of a task, such as "
-        "iwslt15_vi_en, uses the same data",
-    )  # fmt: skip
-    parser.add_argument(
-        "archs", nargs="*", metavar="ARCH",
-        help="prepare the text for these architectures; default: for all papers of the task",
-    )  # fmt: skip
+    about = (
+        "task; 'dc-nmt recipe list' lists all. The reverse direction of a task, such as "
+        "iwslt15_vi_en, uses the same data"
+    )
+    parser.add_argument("task", metavar="TASK", help=about)
+    about = "prepare the text for these architectures; default: for all papers of the task"
+    parser.add_argument("archs", nargs="*", metavar="ARCH", help=about)
     about = "further segmentations to prepare, by their names in the recipe"
     parser.add_argument("--bpe", type=listed, default=(), metavar="NAME,…", help=about)
     add_common(parser)

@@ -21,12 +21,8 @@ def parser() -> Parser:
         "fairseq-train, such as --lr 1e-3.",
     )
     parser.add_argument("task", metavar="TASK", help="task; 'dc-nmt recipe list' lists all")
-    parser.add_argument(
-        "archs",
-        nargs="*",
-        metavar="ARCH",
-        help="architectures; default: those of the recipe, else transformer_standard",
-    )
+    about = "architectures; default: those of the recipe, else transformer_standard"
+    parser.add_argument("archs", nargs="*", metavar="ARCH", help=about)
     add_common(parser)
     add_text(parser)
     add_run(parser)

@@ -17,6 +17,16 @@ from ..table import format_table
 from ..text.languages import language
 from .parser import Parser, add_json, add_plain_text, folder_name, print_json, values_of
 
+HELP = {
+    "file": "output of fairseq-generate, or plain text of any toolkit, one sentence a line; every "
+    "file may be gzipped",
+    "--metrics": "metrics, separated by commas; default: all that papers use for the language",
+    "--out": "enter the scores into the record of a run, RUN/run.json, or write a new record",
+    "--as": "name of this translation in --out, as of dc-nmt evaluate --as",
+    "--subset": "translated set; default: the set that the output of fairseq-generate names, or "
+    "test",
+}
+
 
 def parser() -> Parser:
     metrics = [f"  {metric.name:<20}{metric.about}" for metric in METRICS.values()]
@@ -26,11 +36,7 @@ def parser() -> Parser:
         epilog="\n".join(["metrics:", *metrics]),
         formatter_class=argparse.RawDescriptionHelpFormatter,  # the epilog is a table
     )
-    parser.add_argument(
-        "file", type=Path, metavar="FILE",
-        help="output of fairseq-generate, or plain text of any toolkit, one sentence a line; "
-        "every file may be gzipped",
-    )  # fmt: skip
+    parser.add_argument("file", type=Path, metavar="FILE", help=HELP["file"])
     parser.add_argument(
         "--generate-log", type=Path, metavar="FILE", help="its log, where the speed is only there"
     )
@@ -40,10 +46,7 @@ def parser() -> Parser:
     add_plain_text(parser)
     parser.add_argument("--source", metavar="FILE", help="raw text, for the record")
     parser.add_argument("--source-lang", type=language, metavar="LANG", help="for the record")
-    parser.add_argument(
-        "--metrics", metavar="LIST",
-        help="metrics, separated by commas; default: all that papers use for the language",
-    )  # fmt: skip
+    parser.add_argument("--metrics", metavar="LIST", help=HELP["--metrics"])
     marked = parser.add_mutually_exclusive_group()
     marked.add_argument("--paper", metavar="METRIC", help="mark this one as the paper's")
     marked.add_argument(
@@ -55,18 +58,11 @@ def parser() -> Parser:
     parser.add_argument(
         "--detokenized", type=Path, metavar="FILE", help="write the detokenised hypotheses"
     )
+    parser.add_argument("--out", type=Path, metavar="FILE", help=HELP["--out"])
     parser.add_argument(
-        "--out", type=Path, metavar="FILE",
-        help="enter the scores into the record of a run, RUN/run.json, or write a new record",
-    )  # fmt: skip
-    parser.add_argument(
-        "--as", dest="decoding", type=folder_name, metavar="NAME",
-        help="name of this translation in --out, as of dc-nmt evaluate --as",
-    )  # fmt: skip
-    parser.add_argument(
-        "--subset", type=folder_name, metavar="SET",
-        help="translated set; default: the set that the output of fairseq-generate names, or test",
-    )  # fmt: skip
+        "--as", dest="decoding", type=folder_name, metavar="NAME", help=HELP["--as"]
+    )
+    parser.add_argument("--subset", type=folder_name, metavar="SET", help=HELP["--subset"])
     add_json(parser)
     return parser
 

@@ -22,11 +22,11 @@ def parser() -> Parser:
         epilog="An interrupted run continues from its last checkpoint.",
     )
     parser.add_argument("task", metavar="TASK", help="task, as it was prepared")
-    parser.add_argument(
-        "arch", metavar="ARCH",
-        help="architecture; 'dc-nmt arch-flags' lists all. Without a size, the size of the paper "
-        "is used (on IWSLT, transformer_dc becomes transformer_dc_iwslt_ff512)",
-    )  # fmt: skip
+    about = (
+        "architecture; 'dc-nmt arch-flags' lists all. Without a size, the size of the paper is "
+        "used (on IWSLT, transformer_dc becomes transformer_dc_iwslt_ff512)"
+    )
+    parser.add_argument("arch", metavar="ARCH", help=about)
     add_common(parser)
     add_run(parser)
     add_training(parser)

@@ -17,6 +17,7 @@ from ..runs.record import (
     Kind,
     Record,
     Score,
+    TextFile,
     read_record,
     update_record,
     with_decoding,
@@ -147,18 +148,24 @@ def _scores(options: ScoreOptions, texts: Texts) -> list[Score]:
 
 def _decoding(options: ScoreOptions, files: TextFiles, generated: Generated | None) -> Decoding:
     folder = options.out.parent if options.out else Path()
-    plain = options.detokenized or (files.hypotheses if files.kind == "raw" else None)
-    tokenized = options.tokenized_reference
+
+    def text(path: Path | str | None) -> TextFile | None:
+        return text_file(folder, path) if path else None
+
+    reference = text(options.reference)
+    plain = options.detokenized
+    if plain is None and files.kind == "raw":
+        plain = options.file
     decoding = Decoding(
         options.decoding or "",
-        options.subset or (generated and generated.subset) or "test",
+        options.subset or "test",
         hypotheses=path_from(folder, files.hypotheses),
         kind=files.kind,
         tokenizer=files.tokenizer,
         truecased=files.truecased,
-        references=(text_file(folder, options.reference),) if options.reference else (),
-        tokenized_reference=text_file(folder, tokenized) if tokenized else None,
-        source=text_file(folder, options.source) if options.source else None,
+        references=(reference,) if reference else (),
+        tokenized_reference=text(options.tokenized_reference),
+        source=text(options.source),
         plain=path_from(folder, plain) if plain else None,
         stamp=options.stamp,
     )
@@ -166,6 +173,7 @@ def _decoding(options: ScoreOptions, files: TextFiles, generated: Generated | No
         return decoding
     return replace(
         decoding,
+        subset=options.subset or generated.subset or "test",
         search=generated.search,
         sentences_per_second=generated.sentences_per_second,
         tokens_per_second=generated.tokens_per_second,

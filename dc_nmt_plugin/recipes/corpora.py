@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -105,15 +105,7 @@ class Corpora:
 
     def _make(self, part: Part, to: Path) -> None:
         """Writes a corpus, raw and tokenised."""
-        paths = []
-        for language in self.recipe.pair:
-            name, member = part.member(language)
-            path = self.sources.path(name)
-            if member is not None:
-                self.say(f"{part.name}: unpacking {member}")
-                path = to / f"unpacked.{language}"
-                extract(self.sources.path(name), member, path)
-            paths.append(path)
+        paths = [self._unpacked(part, language, to) for language in self.recipe.pair]
         pairs = read_pairs(part.format, paths)
         if part.apostrophe:
             pairs = ((one.replace("’", "'"), other.replace("’", "'")) for one, other in pairs)
@@ -125,6 +117,25 @@ class Corpora:
         if not count:
             raise UserError(f"{paths[0]}: has no text")
         self.say(f"{part.name}: {counted(count, 'pair')}")
+        self._check(part, raw, count)
+        settings = replace(self.settings, tokenizer="none") if part.tokenised else self.settings
+        for language in self.recipe.pair:
+            lines = stream_lines(to / f"raw.{language}")
+            shown = self._progress(part, lines, f"tokenise {language}")
+            write_lines(to / f"tok.{language}", tokenise(shown, language, settings))
+
+    def _unpacked(self, part: Part, language: str, to: Path) -> Path:
+        """Returns the file of a side, taken out of its archive."""
+        name, member = part.member(language)
+        path = self.sources.path(name)
+        if member is None:
+            return path
+        self.say(f"{part.name}: unpacking {member}")
+        extract(path, member, to / f"unpacked.{language}")
+        return to / f"unpacked.{language}"
+
+    def _check(self, part: Part, raw: Sequence[Path], count: int) -> None:
+        """Prints what is odd in the text; refuses it, or another number of pairs."""
         _, findings = scan_groups([raw])
         if part.tokenised:  # the recipe knows it
             findings = [finding for finding in findings if finding.kind != "tokenized"]
@@ -136,11 +147,6 @@ class Corpora:
             self.refuse_count(
                 f"{part.name}: {counted(count, 'pair')}, not the {part.lines:,} known in {files}"
             )
-        settings = replace(self.settings, tokenizer="none") if part.tokenised else self.settings
-        for language in self.recipe.pair:
-            lines = stream_lines(to / f"raw.{language}")
-            shown = self._progress(part, lines, f"tokenise {language}")
-            write_lines(to / f"tok.{language}", tokenise(shown, language, settings))
 
     def refuse_count(self, problem: str) -> None:
         """Raises a UserError for another number of pairs than published.

@@ -177,10 +177,46 @@ def _write(
     scans: dict[str, list[Scan]],
 ) -> list[str]:
     """Writes the held-out text and the recipe; returns the recipe's first lines."""
+    step = scans["train"][0].lines // SAMPLED + 1
+    sample = list(islice(read_pairs("plain", files["train"]), 0, None, step))
+    pairs, notes = _write_sets(folder, files, languages, scans)
+    choices = _choices(options, languages, sample, pairs["train"])
+    notes += choices.notes(languages)
+    bpe = {
+        "operations": choices.operations,
+        "joint": choices.joint,
+        "dictionary": "joint" if choices.joint else "separate",
+        "max_tokens": 250,
+        "ratio": 9,
+    }
+    content = {
+        "title": f"{options.folder.resolve().name}, your own text",
+        "pair": "-".join(languages),
+        "archs": list(options.archs),
+        **_files(folder, languages, files, pairs),
+        "text": {"tokenizer": choices.tokenizer},
+        "bpe": {"default": bpe},
+        "settings": _settings(choices.size, choices.joint, choices.metric),
+    }
+    head = ["Made by dc-nmt new; yours to change.", *notes]
+    body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=96)
+    write_text(folder / OWN, "".join(f"# {line}\n" for line in head) + body)
+    return notes
+
+
+def _write_sets(
+    folder: Path,
+    files: dict[str, Sequence[Path]],
+    languages: tuple[str, str],
+    scans: dict[str, list[Scan]],
+) -> tuple[dict[str, int], list[str]]:
+    """Writes the sets that are held out, and adds their files to `files`.
+
+    Returns:
+        set → pairs, and lines about the sets
+    """
     pairs = {split: sides[0].lines for split, sides in scans.items()}
     origins = {split: " and ".join(map(str, paths)) for split, paths in files.items()}
-    step = pairs["train"] // SAMPLED + 1
-    sample = list(islice(read_pairs("plain", files["train"]), 0, None, step))
     missing = [split for split in SPLITS if split not in files]
     if missing:
         pairs |= _hold_out(missing, folder / "text", files["train"], languages, scans)
@@ -189,41 +225,51 @@ def _write(
         for split in missing:
             origins[split] = f"held out of --train (seed {SEED}), among pairs that occur once"
     notes = [f"{split}: {counted(pairs[split], 'pair')}, {origins[split]}" for split in SPLITS]
-    notes += shared_lines([scans[split] for split in SPLITS if split in scans])
+    return pairs, notes + shared_lines([scans[split] for split in SPLITS if split in scans])
 
-    size = next(size for size in SIZES if pairs["train"] < size.below)
-    operations = options.bpe or size.operations
-    share = _shared_letters(sample)
-    joint = share >= SHARED_LETTERS
-    tokenizer = _tokenizer(options, languages, sample)
+
+@dataclass(frozen=True)
+class Choices:
+    """What the text decides."""
+
+    size: Size
+    operations: int  # of BPE
+    share: float  # of the target's letters that the source has too
+    tokenizer: str
+    metric: str
+
+    @property
+    def joint(self) -> bool:
+        """Returns True for one dictionary and one BPE of both languages."""
+        return self.share >= SHARED_LETTERS
+
+    def notes(self, languages: tuple[str, str]) -> list[str]:
+        size, operations = self.size, f"{self.operations:,} operations"
+        moses = "; Moses' tokeniser does not give the words back"
+        dictionaries = "one dictionary" if self.joint else "two dictionaries"
+        return [
+            f"tokenizer: {self.tokenizer}{moses if self.tokenizer == 'split' else ''}",
+            f"bpe: {operations} (--bpe); {dictionaries}, {self.share:.0%} of the letters in "
+            f"{languages[1]} occur in {languages[0]} too",
+            f"size: {size.layers}+{size.layers} layers of width {size.width} and {size.inner}, "
+            f"dropout {size.dropout}, {size.tokens:,} tokens an update, by the number of pairs: "
+            f"{size.source}",
+            f"updates: {size.updates:,}; dc-nmt run --max-update N trains longer or shorter",
+        ]
+
+
+def _choices(
+    options: NewOptions, languages: tuple[str, str], sample: list[tuple[str, str]], pairs: int
+) -> Choices:
+    size = next(size for size in SIZES if pairs < size.below)
     metric = default_bleu(languages[1], [target for _, target in sample])
-    if options.tokenized:
-        metric = "multi-bleu"
-    moses = "; Moses' tokeniser does not give the words back" if tokenizer == "split" else ""
-    dictionaries = "one dictionary" if joint else "two dictionaries"
-    notes += [
-        f"tokenizer: {tokenizer}{moses}",
-        f"bpe: {operations:,} operations (--bpe); {dictionaries}, {share:.0%} of the letters in "
-        f"{languages[1]} occur in {languages[0]} too",
-        f"size: {size.layers}+{size.layers} layers of width {size.width} and {size.inner}, dropout "
-        f"{size.dropout}, {size.tokens:,} tokens an update, by the number of pairs: {size.source}",
-        f"updates: {size.updates:,}; dc-nmt run --max-update N trains longer or shorter",
-    ]
-    content = {
-        "title": f"{options.folder.resolve().name}, your own text",
-        "pair": "-".join(languages),
-        "archs": list(options.archs),
-        **_files(folder, languages, files, pairs),
-        "text": {"tokenizer": tokenizer},
-        "bpe": {"default": {"operations": operations, "joint": joint,
-                            "dictionary": "joint" if joint else "separate",
-                            "max_tokens": 250, "ratio": 9}},
-        "settings": _settings(size, joint, metric),
-    }  # fmt: skip
-    head = ["Made by dc-nmt new; yours to change.", *notes]
-    body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=96)
-    write_text(folder / OWN, "".join(f"# {line}\n" for line in head) + body)
-    return notes
+    return Choices(
+        size,
+        options.bpe or size.operations,
+        _shared_letters(sample),
+        _tokenizer(options, languages, sample),
+        "multi-bleu" if options.tokenized else metric,
+    )
 
 
 def _hold_out(

@@ -113,11 +113,7 @@ def plan_training(
     gpus = train.gpus or 0
     if train.gpus is None and not for_script:
         gpus = visible_gpus()
-    limit = train.max_tokens or settings.max_tokens  # tokens of one process at a time
-    if train.update_freq:
-        tokens = UpdateTokens(max(1, gpus), limit, train.update_freq, settings.tokens)
-    else:
-        tokens = share_out(settings.tokens, max(1, gpus), limit)
+    tokens = _tokens(settings, train, max(1, gpus))
     tokens.check(longest_sentence(run.pieces, "train"))
     at_choice = _precision_is_open(settings, train)
     amp = at_choice and not gpus and not for_script and _multiplies_bfloat16(run)
@@ -135,13 +131,21 @@ def plan_training(
     )
     variables = [run.variable(options.seed)]
     if not train.update_freq:
-        variables += _batch_variables(tokens, limit)
+        variables += _batch_variables(tokens, train.max_tokens or settings.max_tokens)
     known = {variable.name: variable for variable in (*head, *variables)}
     recorded = recorded_flags(filled_words(line.words, known))
     step = training_step(run, line, settings.updates, recorded, tokens.tokens)
     done = f"done; the checkpoints are in {run.checkpoints}"
     stage = Stage("$RUN", [step], variables, notes, notes_here, end_note=done)
     return TrainPlan(recipe, run, settings, head, stage, tokens)
+
+
+def _tokens(settings: TaskSettings, train: TrainOptions, processes: int) -> UpdateTokens:
+    """Returns the batch: the recipe's tokens an update, unless the user gives --update-freq."""
+    limit = train.max_tokens or settings.max_tokens  # tokens of one process at a time
+    if train.update_freq:
+        return UpdateTokens(processes, limit, train.update_freq, settings.tokens)
+    return share_out(settings.tokens, processes, limit)
 
 
 def _with_max_update(settings: TaskSettings, train: TrainOptions) -> tuple[TaskSettings, list[str]]:
@@ -185,8 +189,8 @@ def _flags(
     size = ["$MAX_TOKENS", "--update-freq", "$UPDATE_FREQ"]
     if train.update_freq:
         size = [str(tokens.max_tokens)]
-    place = flags.index("--max-tokens") + 1
-    flags[place : place + 1] = size
+    after = flags.index("--max-tokens") + 1
+    flags[after : after + 1] = size
     # fairseq takes the last value of a flag: these win over the recipe's
     flags += ["--seed", "$SEED", *map(literal, (*settings.size_flags, *train.flags))]
     if train.update_freq and train.update_freq > 1:

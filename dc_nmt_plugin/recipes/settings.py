@@ -123,15 +123,20 @@ def _merged(
             values |= _with_paper(entries[name], f"{recipe.path}: settings.{name}.like")
             paper = entries[name].like or paper
     if like is not None:
-        own = [entry for entry in entries.values() if entry.like == like]
-        last = _with_paper(own[0] if own else SettingsEntry(like=like), "--like")
-        if last.get("bpe") not in recipe.task.bpe:
-            last.pop("bpe", None)  # this task has no such segmentation: use its default
-        values |= last
+        values |= _of_like(recipe, like)
         paper = like
     if not values:
         raise UserError(f"{recipe.path}: settings: has nothing for {arch}")
     return paper, DEFAULTS | values
+
+
+def _of_like(recipe: Recipe, like: str) -> dict[str, Any]:
+    """Returns the values of ``--like``, with the recipe's own changes to them."""
+    own = [entry for entry in recipe.task.settings.values() if entry.like == like]
+    values = _with_paper(own[0] if own else SettingsEntry(like=like), "--like")
+    if values.get("bpe") not in recipe.task.bpe:
+        values.pop("bpe", None)  # this task has no such segmentation: use its default
+    return values
 
 
 def _with_paper(entry: SettingsEntry, place: str) -> dict[str, Any]:
@@ -170,10 +175,15 @@ def _sized(values: dict[str, Any], family: Family, arch: str, size: str | None) 
     # a size in the name of the architecture wins
     sized = f"{arch}_{suffix}" if suffix and arch in variants_of(family) else arch
     if sized not in _known():
-        names = [f"{arch}_{known}" if known else arch for known in family.sizes]
-        near = ", ".join([*own, *(name for name in names if name in _known())])
-        raise UsageError(f"--size {suffix}: there is no {sized!r}; there are {near}")
+        sizes = [*own, *_sizes_of(arch, family)]
+        raise UsageError(f"--size {suffix}: there is no {sized!r}; there are {', '.join(sizes)}")
     return (own[0] if own else ""), sized
+
+
+def _sizes_of(arch: str, family: Family) -> list[str]:
+    """Returns an architecture's names with its sizes."""
+    names = [f"{arch}_{size}" if size else arch for size in family.sizes]
+    return [name for name in names if name in _known()]
 
 
 def _flags(text: str, place: str) -> tuple[str, ...]:

@@ -162,11 +162,9 @@ def _download(url: str, to: Path, say: Say) -> None:
 
 # -- archives ----------------------------------------------------------------------------------
 
-# RuntimeError and NotImplementedError: a zip file that is encrypted, or of an unknown kind
-_DAMAGE = (
-    *(EOFError, OSError, tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-    *(RuntimeError, NotImplementedError),
-)
+_DAMAGE: tuple[type[Exception], ...] = (EOFError, OSError, tarfile.TarError, zipfile.BadZipFile)
+_DAMAGE += (zlib.error, lzma.LZMAError)
+_DAMAGE += (RuntimeError, NotImplementedError)  # a zip file is encrypted, or of an unknown kind
 
 
 def extract(archive: Path, member: str, target: Path) -> None:

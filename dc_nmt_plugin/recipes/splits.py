@@ -57,17 +57,7 @@ def make_text(corpora: Corpora, to: Path) -> dict[str, int]:
             kept[line] = 0
     if sample is not None:
         _keep_first(kept, ends, -(-sample // len(ends)))
-
-    counts = {}
-    for split in recipe.splits:
-        if split == "train":
-            counts[split] = _write(corpora, parts[split], lambda line: kept[line], split, to)
-        elif split == "valid" and valid:
-            counts[split] = _write(corpora, parts["train"], lambda line: line in valid, split, to)
-        else:
-            counts[split] = _write(
-                corpora, parts[split], lambda line: most is None or line < most, split, to
-            )
+    counts = _write_all(corpora, parts, to, kept, valid, most)
     if corpora.settings.casing == "truecase":
         _truecase(corpora, to)
     _check_counts(corpora, counts)
@@ -78,6 +68,39 @@ def make_text(corpora: Corpora, to: Path) -> dict[str, int]:
     }
     write_json(to / "manifest.json", manifest)
     return counts
+
+
+def _write_all(
+    corpora: Corpora,
+    parts: dict[str, list[Part]],
+    to: Path,
+    kept: bytearray,
+    valid: set[int],
+    most: int | None,
+) -> dict[str, int]:
+    """Writes every split; returns split → pairs.
+
+    Args:
+        corpora: of the recipe
+        parts: split → its corpora
+        to: folder
+        kept: 1 for a used line of the training corpora
+        valid: lines of the training corpora that are validation text
+        most: number of pairs of the other splits; None for all
+    """
+    counts = {}
+    for split in corpora.recipe.splits:
+        wanted, source = _is_below(most), split
+        if split == "train":
+            wanted = kept.__getitem__
+        elif split == "valid" and valid:
+            wanted, source = valid.__contains__, "train"
+        counts[split] = _write(corpora, parts[source], wanted, split, to)
+    return counts
+
+
+def _is_below(most: int | None) -> Callable[[int], object]:
+    return lambda line: most is None or line < most
 
 
 def _clean(corpora: Corpora, parts: dict[str, list[Part]]) -> tuple[bytearray, list[int]]:
