@@ -61,7 +61,7 @@ if [ -n "${DC_NMT_PYTHON:-}" ]; then
   "$python" -m pip --version >/dev/null 2>&1 || die "DC_NMT_PYTHON='$DC_NMT_PYTHON' has no pip: run '$DC_NMT_PYTHON -m ensurepip'"
 fi
 for folder in "$ROOT/.setup" "$state"; do
-  [ -e "$folder" ] || folder=$(dirname "$folder")
+  [ -e "$folder" ] || folder=$ROOT
   [ -d "$folder" ] || die "$folder is not a folder: move it away"
   [ -w "$folder" ] ||
     die "$folder is not writable for you: ask its owner to run 'scripts/setup.sh' there, or clone the project into a folder of yours"
