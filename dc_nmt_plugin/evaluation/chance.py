@@ -78,8 +78,8 @@ def draws(sentences: int, resamples: int = RESAMPLES) -> Iterator[np.ndarray]:
     for start in range(0, resamples, SACREBLEU_RESAMPLES):
         block = min(SACREBLEU_RESAMPLES, resamples - start)
         drawn = generator.choice(sentences, size=(block, sentences))
-        places = drawn + sentences * np.arange(block)[:, None]
-        counts = np.bincount(places.ravel(), minlength=block * sentences)
+        numbered = drawn + sentences * np.arange(block)[:, None]  # (resamples, N)
+        counts = np.bincount(numbered.ravel(), minlength=block * sentences)
         yield counts.reshape(block, sentences).astype(float)
 
 
@@ -177,9 +177,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """Returns p-values corrected for their number (Holm 1979), in the order given."""
     corrected = [1.0] * len(p_values)
     highest = 0.0
-    for rank, place in enumerate(np.argsort(p_values, kind="stable")):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        corrected[place] = highest
+    for rank, index in enumerate(np.argsort(p_values, kind="stable")):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = highest
     return corrected
 
 

@@ -123,15 +123,15 @@ def _group(runs: Sequence[Run], over_seeds: bool) -> Groups:
     # runs of equal names in two folders are two systems, and so are two translations of a run
     systems: dict[tuple[Path, str, str], dict[str, Run]] = {}
     for run in runs:
-        group = systems.setdefault((run.place.parent, _system(run), run.decoding.key), {})
+        group = systems.setdefault((run.location.parent, _system(run), run.decoding.key), {})
         seed = "" if run.record.seed is None else str(run.record.seed)
         if seed in group:
-            both = f"{group[seed].place.name} and {run.place.name}"
+            both = f"{group[seed].location.name} and {run.location.name}"
             raise UsageError(f"--over-seeds: {both} have the same seed; leave one out")
         group[seed] = run
     row_labels = labelled(
         names=[system for _, system, _ in systems],
-        places=[folder / system for folder, system, _ in systems],
+        paths=[folder / system for folder, system, _ in systems],
         keys=[key for _, _, key in systems],
     )
     return dict(zip(row_labels, systems.values(), strict=True))

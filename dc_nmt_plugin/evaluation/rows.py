@@ -52,7 +52,7 @@ class PublishedScore:
 
     score: float | None = None
     metric: str | None = None
-    place: str | None = None  # such as "thesis, Table 3.2", with other values printed elsewhere
+    printed_in: str | None = None  # such as "thesis, Table 3.2"; other values that are printed
     differs: str = ""  # settings of the run that are not the paper's, in words
     to_published: float | None = None  # the run's score by that metric minus the published one
 

@@ -196,13 +196,15 @@ def t_tests(
     scores = {}
     for name, lines in systems.items():
         pairs = zip(metric.prepared(lines), prepared, strict=True)
-        scores[name] = [sentence.sentence_score(line, [other]).score for line, other in pairs]
+        scores[name] = [
+            sentence.sentence_score(line, [reference]).score for line, reference in pairs
+        ]
     (_, baseline), *others = scores.items()
     tests = []
-    for name, own in others:
-        if own == baseline:  # no difference at all: nothing to divide by
+    for name, system in others:
+        if system == baseline:  # no difference at all: nothing to divide by
             tests.append(TTest(name, 0.0, 0.5))
         else:
-            result = ttest_rel(own, baseline, alternative="greater")
+            result = ttest_rel(system, baseline, alternative="greater")
             tests.append(TTest(name, float(result.statistic), float(result.pvalue)))
     return tests

@@ -42,14 +42,14 @@ def table_labels(items: Sequence[Run | Path]) -> list[str]:
     """Returns the names of runs and files in tables."""
     return labelled(
         names=[item.record.name if isinstance(item, Run) else item.name for item in items],
-        places=[item.place if isinstance(item, Run) else item.resolve() for item in items],
+        paths=[item.location if isinstance(item, Run) else item.resolve() for item in items],
         keys=[item.decoding.key if isinstance(item, Run) else "" for item in items],
     )
 
 
-def labelled(names: Sequence[str], places: Sequence[Path], keys: Sequence[str]) -> list[str]:
+def labelled(names: Sequence[str], paths: Sequence[Path], keys: Sequence[str]) -> list[str]:
     """Returns names with the key of a translation; folders distinguish equal names."""
-    pairs = zip(distinguished(names, places), keys, strict=True)
+    pairs = zip(distinguished(names, paths), keys, strict=True)
     return [f"{name}, {key}" if key else name for name, key in pairs]
 
 

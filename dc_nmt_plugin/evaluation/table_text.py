@@ -243,8 +243,8 @@ def _notes_on_published(table: ResultTable) -> list[str]:
     notes = []
     if any(_by_another_metric(row, table) for row in table.rows):
         notes.append("to published: score by the metric in brackets minus the published one")
-    places = dict.fromkeys(row.published.place for row in table.rows if row.published.place)
-    notes += [f"published: {place}" for place in places]
+    printed_in = dict.fromkeys(row.published.printed_in for row in table.rows)
+    notes += [f"published: {items}" for items in printed_in if items]
     for row in table.rows:
         if row.published.differs:
             notes.append(

@@ -109,7 +109,7 @@ def published_rows(table: str, entries: list[Entry]) -> list[CountRow]:
     rows = []
     sizes: dict[object, int] = {}
     for entry in entries:
-        base = next((each for each in entries if each.row == entry.against), entry)
+        base = next((known for known in entries if known.row == entry.against), entry)
         key = (base.arch, str(base.flags), base.value)
         if key not in sizes:
             sizes[key] = fitted_vocabulary(base)

@@ -78,11 +78,14 @@ def published_number(
     value = nearest[0].value
     assert value is not None
     return PublishedScore(
-        score=float(value), metric=metric, place=_place(nearest), differs="; ".join(fewest)
+        score=float(value),
+        metric=metric,
+        printed_in=_printed_in(nearest),
+        differs="; ".join(fewest),
     )
 
 
-def _place(entries: Sequence[Entry]) -> str:
+def _printed_in(entries: Sequence[Entry]) -> str:
     """Returns where the first entry's value is printed, and other values for the same settings."""
     value = entries[0].value
     printed = [f"{entry.document}, {entry.item}" for entry in entries if entry.value == value]

@@ -45,7 +45,7 @@ def find_item(name: str) -> Item:
         raise UsageError(
             f"{name}: is no item such as 'thesis, Table 3.4'; dc-nmt paper list prints all"
         )
-    items = {each.name: each for each in read_document(document).items}
+    items = {known.name: known for known in read_document(document).items}
     item = re.sub(r"^fig(ure|\.)?\s*(?=\d)", "Figure ", item, flags=re.IGNORECASE)
     item = re.sub(r"^tab(le|\.)?\s*(?=\d)", "Table ", item, flags=re.IGNORECASE)
     if item not in items:
@@ -118,11 +118,11 @@ def _entry(document: Document, item: Item, row: Row, column: str, cell: Cell) ->
     )
 
 
-def _merged(tasks: Mapping[str, Settings], places: Iterable[Settings]) -> dict[str, Any]:
-    """Returns the settings of several places; later ones override earlier ones."""
+def _merged(tasks: Mapping[str, Settings], levels: Iterable[Settings]) -> dict[str, Any]:
+    """Returns the settings of several levels, such as item and row; later ones override."""
     merged: dict[str, Any] = {}
-    for place in places:
-        for source in (tasks[place.on], place) if place.on else (place,):
+    for level in levels:
+        for source in (tasks[level.on], level) if level.on else (level,):
             for name in Settings.__struct_fields__:
                 value = getattr(source, name)
                 if not value or name == "on":

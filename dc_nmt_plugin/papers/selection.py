@@ -33,7 +33,7 @@ def entries_of(item: Item, rows: Sequence[str], flags: Collection[str]) -> list[
         if is_open(entry, flags) and (entry.measure == "params" or has_run(entry))
     ]
     if not open_entries:
-        reasons = [each.reproducible for each in (*chosen, *item.entries, item)]
+        reasons = [known.reproducible for known in (*chosen, *item.entries, item)]
         blocked = [reason for reason in reasons if reason != YES]
         reason = blocked[0] if blocked else "nothing of it is trained here"
         raise UserError(f"{item.full_name}: cannot be run: {reason}")

@@ -97,8 +97,8 @@ def training_of(entry: Entry) -> NeededTraining:
     Raises:
         UserError: the task has no recipe
     """
-    own = settings_of(load(entry.task), entry.arch).name
-    like = None if entry.training in ("", own) else entry.training
+    default = settings_of(load(entry.task), entry.arch).name
+    like = None if entry.training in ("", default) else entry.training
     return NeededTraining(entry.task, entry.arch, like, tuple(as_flags(entry.flags)))
 
 
@@ -129,9 +129,9 @@ def size_of(runs: Sequence[NeededTraining], max_update: int | None = None) -> st
     for training in runs:
         if str(training) not in known:
             raise UserError(f"{MODELS}: has no {training}; scripts/count_models.py writes it")
-        own = max_update or training.settings.updates
-        updates += own
-        tokens += own * training.settings.tokens
+        of_run = max_update or training.settings.updates
+        updates += of_run
+        tokens += of_run * training.settings.tokens
     largest = short(max(known[str(training)] for training in runs))
     count = "1 training run" if len(runs) == 1 else f"{len(runs)} training runs"
     size = largest if len(runs) == 1 else f"up to {largest}"

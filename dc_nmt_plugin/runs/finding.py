@@ -36,42 +36,45 @@ class Run:
         Raises:
             UserError: no record, or no such translation
         """
-        place, name = _split_name(path)
-        runs = cls.all_of(place)
+        unnamed, name = _split_name(path)
+        runs = cls.all_of(unnamed)
         named = {run.decoding.key: run for run in runs}
         if name in named:
             return named[name]
         if name:
             names = ", ".join(filter(None, named)) or "none with a name"
-            raise UserError(f"{path}: {place} has no scored translation {name!r}; there is {names}")
+            raise UserError(
+                f"{path}: {unnamed} has no scored translation {name!r}; there is {names}"
+            )
         if not runs:
             raise UserError(
                 f"{path}: has no scores yet: dc-nmt evaluate makes those of a recipe's run, and "
-                f"'dc-nmt score OUTPUT … --out {record_path(place)}' those of fairseq-generate"
+                f"'dc-nmt score OUTPUT … --out {record_path(unnamed)}' those of fairseq-generate"
             )
         return runs[0]
 
     @classmethod
     def all_of(cls, path: Path) -> list[Run]:
         """Reads a run with each of its scored translations."""
-        place = record_path(path)
-        record = read_record(place)
-        return [cls(place, record, each) for each in record.decodings if each.scores]
+        path = record_path(path)
+        record = read_record(path)
+        return [cls(path, record, decoding) for decoding in record.decodings if decoding.scores]
 
     @property
     def folder(self) -> Path:
         return self.path.resolve().parent
 
     @property
-    def place(self) -> Path:
+    def location(self) -> Path:
         """Returns the folder of the run; for a record of another name, its own path."""
         return self.folder if self.path.name == RECORD else self.path.resolve()
 
     @property
     def updates(self) -> int | None:
         """Returns the updates of the model that translated."""
-        own = self.decoding.updates
-        return self.record.training.updates if own is None else own
+        if self.decoding.updates is not None:
+            return self.decoding.updates
+        return self.record.training.updates
 
 
 def _split_name(path: Path) -> tuple[Path, str]:
@@ -81,8 +84,8 @@ def _split_name(path: Path) -> tuple[Path, str]:
 
 def is_run(path: Path) -> bool:
     """Returns True for a run's folder or a record, also with the name of a translation."""
-    place, _ = _split_name(path)
-    return place.is_dir() or place.suffix == ".json"
+    unnamed, _ = _split_name(path)
+    return unnamed.is_dir() or unnamed.suffix == ".json"
 
 
 def scored_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
@@ -110,29 +113,29 @@ def scored_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
     return finished, unfinished
 
 
-def chosen_names(chosen: Sequence[str] | None, own: Sequence[str]) -> list[str]:
-    """Returns the names of ``--names``, or the systems' own names without that flag.
+def chosen_names(chosen: Sequence[str] | None, default: Sequence[str]) -> list[str]:
+    """Returns the names of ``--names``, or the default names without that flag.
 
     Raises:
         UsageError: another number of names, or one name twice
     """
-    if chosen and len(chosen) != len(own):
-        raise UsageError(f"--names: {len(chosen)} for {counted(len(own), 'system')}")
-    names = list(chosen or own)
+    if chosen and len(chosen) != len(default):
+        raise UsageError(f"--names: {len(chosen)} for {counted(len(default), 'system')}")
+    names = list(chosen or default)
     if len(set(names)) < len(names):
         raise UsageError(f"--names: give each system a name of its own, not {', '.join(names)}")
     return names
 
 
-def distinguished(names: Sequence[str], places: Sequence[Path]) -> list[str]:
-    """Returns names; equal names of several places become paths from the folder that they share."""
+def distinguished(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
+    """Returns names; equal names of several paths become paths from the folder that they share."""
     labels = list(names)
     for name in set(names):
-        numbers = [number for number, other in enumerate(names) if other == name]
-        if len({places[number] for number in numbers}) > 1:
-            shared = os.path.commonpath([places[number].parent for number in numbers])
-            for number in numbers:
-                labels[number] = places[number].relative_to(shared).as_posix()
+        equal = [number for number, label in enumerate(names) if label == name]
+        if len({paths[number] for number in equal}) > 1:
+            shared = os.path.commonpath([paths[number].parent for number in equal])
+            for number in equal:
+                labels[number] = paths[number].relative_to(shared).as_posix()
     return labels
 
 
@@ -147,12 +150,12 @@ def path_from(folder: Path, path: str | os.PathLike[str]) -> str:
 
 def text_file(folder: Path, path: str | os.PathLike[str]) -> TextFile:
     """Returns a text file for a record in `folder`, with its digest; a pipe has none."""
-    place = Path(path)
-    return TextFile(path_from(folder, path), sha256(place) if place.is_file() else None)
+    digest = sha256(path) if Path(path).is_file() else None
+    return TextFile(path_from(folder, path), digest)
 
 
 def located(origin: Path, record: Record, file: TextFile | str | None) -> str | None:
-    """Returns where a file of the record at `origin` is now; the first place for a missing file.
+    """Returns where a file of the record at `origin` is now; where it was, for a missing file.
 
     Raises:
         UserError: there is only another text by that name
@@ -161,21 +164,21 @@ def located(origin: Path, record: Record, file: TextFile | str | None) -> str | 
         return None
     # by the digest, because another text may have that name now
     path, digest = (file, None) if isinstance(file, str) else (file.path, file.sha256)
-    places = list(_places(origin, record, path))
-    there = [place for place in places if place.exists()]
-    if digest is None or not there:
-        return str([*there, *places][0])
-    for place in there:
-        if place.is_file() and sha256(place) == digest:
-            return str(place)
+    candidates = list(_candidates(origin, record, path))
+    existing = [candidate for candidate in candidates if candidate.exists()]
+    if digest is None or not existing:
+        return str([*existing, *candidates][0])
+    for candidate in existing:
+        if candidate.is_file() and sha256(candidate) == digest:
+            return str(candidate)
     raise UserError(
-        f"{there[0]}: is another text than {origin} was scored with: put that text back, or score "
-        "the translation again"
+        f"{existing[0]}: is another text than {origin} was scored with: put that text back, or "
+        "score the translation again"
     )
 
 
-def _places(origin: Path, record: Record, path: str) -> Iterator[Path]:
-    """Yields the places of a path: from the folder, from those above it, from the old folder."""
+def _candidates(origin: Path, record: Record, path: str) -> Iterator[Path]:
+    """Yields where a path may lead: from the folder, from those above it, from the old folder."""
     folder = origin.resolve().parent
     yield Path(os.path.normpath(Path(os.path.abspath(origin)).parent / path))
     yield Path(os.path.normpath(folder / path))  # another one where the folder is a link
@@ -186,7 +189,7 @@ def _places(origin: Path, record: Record, path: str) -> Iterator[Path]:
         yield Path(os.path.normpath(Path(record.written_in) / path))
 
 
-def described(folder: Path, data: Path, source: str | None, target: str) -> Data:
+def data_facts(folder: Path, data: Path, source: str | None, target: str) -> Data:
     """Returns the text of a run in `folder`, which fairseq-preprocess wrote into `data`."""
     text = _text_digest(data)
     return Data(source, target, path_from(folder, data), dictionaries_of(data), text)

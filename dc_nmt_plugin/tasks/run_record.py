@@ -24,7 +24,7 @@ from ..compat.dictionaries import when_training_begins
 from ..flags import PLACES, recorded_flags
 from ..machine import used_device
 from ..names import FAIRSEQS, version_of
-from ..runs.finding import described, preparation_of
+from ..runs.finding import data_facts, preparation_of
 from ..runs.record import CURVE, RECORD, SCHEMA, Flags, Record, Training, run_folder, update_record
 
 _SHORT = {"-a": "--arch", "-s": "--source-lang", "-t": "--target-lang"}
@@ -32,7 +32,7 @@ _SPEEDS = ("wps", "wpb", "bsz")  # of the aggregator, with validation
 _CURVE = "dc_nmt_curve"  # fairseq's aggregator of the numbers since the last validation
 
 
-class RunRecord:
+class RecordWriter:
     """The record and the learning curve of one training run, for the process that saves it.
 
     The record has settings and text from the first update on, so a run that fails before leaves
@@ -148,7 +148,7 @@ def record_translation(trainer: Any) -> None:
     """
     saves = trainer.is_data_parallel_master and not trainer.cfg.checkpoint.no_save
     if saves and isinstance(trainer.task, TranslationTask) and all(_languages(trainer)):
-        RunRecord(trainer)
+        RecordWriter(trainer)
 
 
 when_training_begins.append(record_translation)
@@ -187,7 +187,7 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
         schema=SCHEMA,
         name=name,
         system=name.removesuffix(f"-s{cfg.common.seed}"),
-        data=described(folder, data, source, target),
+        data=data_facts(folder, data, source, target),
         task=_recipe(data, source, target),
         architecture=architecture_of(cfg.model),
         seed=cfg.common.seed,

@@ -210,7 +210,9 @@ def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
         scores = (Score("mteval-v13a", 100.0, "b", ""), Score("chrf", chrf, "c", ""))
         name, decoding = f"plain-s{seed}", {"scores": scores}
         finished(task, name, arch="transformer_standard", decoding=decoding)
-    numbers = PublishedScore(score=50.0, metric="chrf", place="Table 1", differs="dropout: 0.2")
+    numbers = PublishedScore(
+        score=50.0, metric="chrf", printed_in="Table 1", differs="dropout: 0.2"
+    )
     monkeypatch.setattr(published, "published_score", lambda run, metric: numbers)
     by_label = {row["label"]: row for row in rows(capsys, task, "--over-seeds")}
     assert by_label["plain"]["published"]["to_published"] == pytest.approx(-8)

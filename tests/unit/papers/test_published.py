@@ -91,4 +91,4 @@ def test_search_and_size_of_the_batch_are_settings():
 def test_parameters_do_not_depend_on_training():
     found = number("wmt14_en_de", "transformer_dc", metric="params", max_update=5, lr=1)
     assert (str(found.score), found.differs) == ("73.86", "")
-    assert found.place == "dual-context, Table 1; Table 5.2 has 73.9"
+    assert found.printed_in == "dual-context, Table 1; Table 5.2 has 73.9"
