@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import torch.nn.functional as F
 from torch import Tensor
 
-from dc_nmt_plugin.modules.fast import dropout, optimizer_step
+from dc_nmt_plugin.modules.core import dropout
 from dc_nmt_plugin.modules.multi_layer_attention import MultiLayerAttention
-from dc_nmt_plugin.tasks.fast import beam_search, onednn_layers
+from dc_nmt_plugin.speed import beam_search, onednn_layers, optimizer_step
 
 
 class Swap(NamedTuple):

@@ -17,6 +17,7 @@ PUBLISHED = {
     "gru_selfattn_residual": "SelfAttentiveResidualCriterion",
 }
 JOINT_LOSSES = {"joint_label_smoothed_cross_entropy", *PUBLISHED}  # --criterion
+STOCK_LOSSES = {"cross_entropy", "label_smoothed_cross_entropy"}  # fairseq's own
 
 
 def version_of(distribution: str) -> str | None:

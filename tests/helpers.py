@@ -13,7 +13,7 @@ from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from torch import Tensor, nn
 
-from dc_nmt_plugin.tasks.fast.beam_search import BeamSearchGenerator
+from dc_nmt_plugin.speed.beam_search import BeamSearchGenerator
 from scripts.toy_text import toy_pairs
 
 THOROUGH = pytest.mark.thorough

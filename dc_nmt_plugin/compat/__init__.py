@@ -10,16 +10,18 @@ from __future__ import annotations
 import sys
 
 from . import batches as batches
+from . import beginning as beginning
 from . import continuing as continuing
 from . import decoding as decoding
 from . import dictionaries as dictionaries
 from . import loading as loading
 from . import mixed_precision as mixed_precision
+from . import performance as performance
 from . import programs as programs
+from . import run_record as run_record
 from . import saving as saving
-from . import speed as speed
 from . import versions as versions
-from .change import CHANGES, Change, apply_change, main_file
+from .change import Change, apply_change, in_order, main_file
 
 
 def apply(*, all_of_them: bool = False, load: bool = False) -> list[tuple[Change, str]]:
@@ -30,7 +32,7 @@ def apply(*, all_of_them: bool = False, load: bool = False) -> list[tuple[Change
         load: also import all of fairseq's programs, and change them
     """
     everything = all_of_them or _in_a_program()
-    wanted = [entry for entry in CHANGES if everything or entry.loading]
+    wanted = [entry for entry in in_order() if everything or entry.loading]
     return [(entry, apply_change(entry, load=load)) for entry in wanted]
 
 

@@ -63,3 +63,36 @@ def _end_readers(seconds: float = 5.0) -> None:
             with contextlib.suppress(queue.Empty):  # makes room for the batch it waits with
                 reader._queue.get_nowait()
             reader.join(0.01)
+
+
+@replace(
+    {"fairseq.tasks.fairseq_task:FairseqTask.get_batch_iterator": "07e39c9b6183"},
+    reason="loaders of past epochs leave their workers running",
+    since="fairseq-fixed 0.12.3.1",
+    test="tests/unit/compat/test_idle_workers.py",
+    after="compose_as_at_the_start",
+)
+def end_workers_of_past_epochs(stock: Function) -> Function:
+    def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        epochs = stock(self, dataset, *args, **kwargs)
+        if self.dataset_to_epoch_iter.get(dataset) is not epochs:  # for one epoch only
+            # each worker has a copy of all memory that training has overwritten since
+            epochs.persistent_workers = False
+            # without a consumer's thread, a loader does not stop its workers after the last batch,
+            # and later waits five seconds for each worker
+            epochs.buffer_size = max(epochs.buffer_size, 1)
+        return epochs
+
+    return get_batch_iterator
+
+
+@replace(
+    {"fairseq.tasks.language_modeling:LanguageModelingTask.can_reuse_epoch_itr": "4c8cf097cc23"},
+    reason="a language model repeats the batches of its first epoch in every epoch",
+    test="tests/system/test_continuing.py",
+)
+def new_batches_for_language_models(_: Function) -> Function:
+    def can_reuse_epoch_itr(self: Any, dataset: Any) -> bool:
+        return False
+
+    return can_reuse_epoch_itr

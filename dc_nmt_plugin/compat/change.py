@@ -16,6 +16,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from typing import Any
 
 Function = Callable[..., Any]  # of fairseq, or its replacement
@@ -30,12 +31,14 @@ class Change:
     Attributes:
         name: name of the entry
         targets: ``module:attribute`` or ``module:Class.attribute`` → digest of its source
-            (:func:`digest`); the digest is empty for a setting, which is no function
+            (:func:`source_digest`); the digest is empty for a setting, which is no function
         reason: the fault without the entry
         since: the version that needs it
         test: the file that tests it, from the root of the repository
         loading: True for an entry that a user's own Python also gets; all others are only for
             fairseq's programs and ``dc-nmt``
+        after: names of the entries that are applied before this one, because they change a function
+            of `targets` too: this entry's replacement calls theirs
         make: the functions of `targets` → their replacements; for a setting, called without
             arguments to change it
     """
@@ -46,10 +49,11 @@ class Change:
     since: str
     test: str
     loading: bool
+    after: tuple[str, ...]
     make: Function
 
 
-CHANGES: list[Change] = []  # in the order of application
+CHANGES: list[Change] = []  # in the order of declaration
 _states: dict[str, str] = {}
 
 
@@ -60,6 +64,7 @@ def replace(
     test: str,
     since: str = "fairseq 0.12.2",
     loading: bool = False,
+    after: str | tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
     """Declares that the decorated function makes replacements for functions.
 
@@ -68,7 +73,8 @@ def replace(
     """
 
     def declare(make: Function) -> Function:
-        CHANGES.append(Change(make.__name__, targets, reason, since, test, loading, make))
+        names = (after,) if isinstance(after, str) else after
+        CHANGES.append(Change(make.__name__, targets, reason, since, test, loading, names, make))
         return make
 
     return declare
@@ -77,6 +83,13 @@ def replace(
 def change(target: str, **details: Any) -> Callable[[Function], Function]:
     """Declares that the decorated function changes a setting; see :class:`Change`."""
     return replace({target: ""}, **details)
+
+
+def in_order() -> list[Change]:
+    """Returns all entries in the order of application, each after those that it names."""
+    by_name = {entry.name: entry for entry in CHANGES}
+    order = TopologicalSorter({entry.name: entry.after for entry in CHANGES})
+    return [by_name[name] for name in order.static_order()]
 
 
 def apply_change(entry: Change, *, load: bool = False) -> str:
@@ -114,7 +127,7 @@ def _apply(entry: Change, *, load: bool) -> str:
         if stock is None:
             return f"{target} is not there"
         function = getattr(stock, "__func__", stock)  # of a static method
-        actual = digest(function)
+        actual = source_digest(function)
         if actual != expected:
             return f"{target} is not what the change was written for (its source is {actual})"
         places.append((owner, attribute, type(stock)))
@@ -123,6 +136,8 @@ def _apply(entry: Change, *, load: bool) -> str:
     if not isinstance(replacements, tuple):
         replacements = (replacements,)
     for (owner, attribute, kind), stock, new in zip(places, functions, replacements, strict=True):
+        # this names what is replaced (__wrapped__), so that a second entry for the same function
+        # still finds fairseq's own source
         functools.update_wrapper(new, stock)
         setattr(owner, attribute, staticmethod(new) if kind is staticmethod else new)
     return APPLIED
@@ -142,10 +157,10 @@ def main_file() -> str:
     return getattr(sys.modules["__main__"], "__file__", None) or ""
 
 
-def digest(function: Any) -> str:
+def source_digest(function: Any) -> str:
     """Returns twelve hexadecimal digits of a function's source, without layout and comments.
 
-    ``no source`` if the source cannot be read.
+    The source of a replaced function is that of fairseq. ``no source`` if it cannot be read.
     """
     try:
         source = textwrap.dedent(inspect.getsource(function))

@@ -60,6 +60,7 @@ def leave_no_half_translation(stock: Function) -> Function:
     {"fairseq_cli.generate:main": "ddff57f29d4f"},
     reason="no record of a run says which model translated, how, and on which device",
     test="tests/system/test_recipe_scripts.py",
+    after="leave_no_half_translation",
 )
 def enter_the_translation(stock: Function) -> Function:
     def main(args: Any) -> Any:
@@ -72,18 +73,19 @@ def enter_the_translation(stock: Function) -> Function:
     return main
 
 
+FILTERING = {"fairseq.tasks.fairseq_task:FairseqTask.filter_indices_by_size": "05cc8f2d2a4f"}
+EVALUATING = {
+    "fairseq.tasks.language_modeling:LanguageModelingTask.eval_lm_dataloader": "8217ef9bf72a"
+}
+
+
 @replace(
-    {
-        "fairseq.tasks.fairseq_task:FairseqTask.filter_indices_by_size": "05cc8f2d2a4f",
-        "fairseq.scoring:build_scorer": "a8ba1281c823",
-        "fairseq.tasks.language_modeling:LanguageModelingTask.eval_lm_dataloader": "8217ef9bf72a",
-    },
-    reason="fairseq-generate --skip-invalid-size-inputs-valid-test, and fairseq-eval-lm always, "
-    "score a subset without its long sentences as if it were the subset; fairseq-eval-lm "
-    "--context-window with several workers gives words the context of other batches",
+    {**FILTERING, "fairseq.scoring:build_scorer": "a8ba1281c823"},
+    reason="fairseq-generate --skip-invalid-size-inputs-valid-test leaves out long sentences, and "
+    "gives the score of the rest as that of the subset",
     test="tests/system/test_decoding.py",
 )
-def no_score_of_a_part(select: Function, build: Function, load: Function) -> tuple[Function, ...]:
+def no_score_of_a_part(select: Function, build: Function) -> tuple[Function, ...]:
     left_out = 0  # sentences of the subset that was filtered last
 
     def filter_indices_by_size(self: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
@@ -98,10 +100,27 @@ def no_score_of_a_part(select: Function, build: Function, load: Function) -> tup
         result = f"no score, because {left_out:,} sentences were left out"
         return SimpleNamespace(add_string=lambda *_: None, result_string=lambda *_: result)
 
-    def eval_lm_dataloader(self: Any, *args: Any, context_window: int = 0, **kwargs: Any) -> Any:
-        if context_window:  # each worker would take the batches before it for those before its own
-            kwargs["num_workers"] = 0
-        batches = load(self, *args, context_window=context_window, **kwargs)
+    return filter_indices_by_size, build_scorer
+
+
+@replace(
+    {**FILTERING, **EVALUATING},
+    reason="fairseq-eval-lm leaves out what is longer than the model's positions, and gives the "
+    "perplexity of the rest as that of the text",
+    test="tests/system/test_decoding.py",
+    after="no_score_of_a_part",
+)
+def no_perplexity_of_a_part(select: Function, load: Function) -> tuple[Function, ...]:
+    left_out = 0  # samples of the text that was filtered last
+
+    def filter_indices_by_size(self: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal left_out
+        kept = select(self, indices, *args, **kwargs)
+        left_out = len(indices) - len(kept)
+        return kept
+
+    def eval_lm_dataloader(self: Any, *args: Any, **kwargs: Any) -> Any:
+        batches = load(self, *args, **kwargs)
         if left_out:
             raise UserError(
                 f"{self.args.data}: {left_out:,} samples are longer than the model's positions; "
@@ -109,7 +128,23 @@ def no_score_of_a_part(select: Function, build: Function, load: Function) -> tup
             )
         return batches
 
-    return filter_indices_by_size, build_scorer, eval_lm_dataloader
+    return filter_indices_by_size, eval_lm_dataloader
+
+
+@replace(
+    EVALUATING,
+    reason="fairseq-eval-lm --context-window with several workers gives words the context of other "
+    "batches",
+    test="tests/system/test_decoding.py",
+    after="no_perplexity_of_a_part",
+)
+def context_of_the_batch_before(load: Function) -> Function:
+    def eval_lm_dataloader(self: Any, *args: Any, context_window: int = 0, **kwargs: Any) -> Any:
+        if context_window:  # each worker would take the batches before it for those before its own
+            kwargs["num_workers"] = 0
+        return load(self, *args, context_window=context_window, **kwargs)
+
+    return eval_lm_dataloader
 
 
 @replace(
@@ -117,7 +152,7 @@ def no_score_of_a_part(select: Function, build: Function, load: Function) -> tup
     reason="the reader ends a line at a carriage return too: one line gets two answers",
     test="tests/system/test_decoding.py",
 )
-def read_lines(stock: Function) -> Function:
+def one_answer_a_line(stock: Function) -> Function:
     def buffered_read(path: str, size: int) -> Iterator[list[str]]:
         with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as stream:
             lines = map(str.strip, decoded(stream, path))

@@ -12,24 +12,33 @@ import torch
 
 from .. import machine
 from ..errors import ConfigError
-from ..modules.fast.bfloat16 import bfloat16_products
-from .change import Function, replace
+from ..speed import bfloat16
+from .change import Function, change, replace
 
 logger = logging.getLogger(__name__)
 _for_the_program = ExitStack()  # never left
 
 
 @replace(
-    {
-        "fairseq.optim.amp_optimizer:AMPOptimizer.__init__": "307eb13c2e80",
-        "fairseq.optim.amp_optimizer:AMPOptimizer.step": "a8574c4cfaf9",
-    },
+    {"fairseq.optim.amp_optimizer:AMPOptimizer.step": "a8574c4cfaf9"},
     reason="--amp divides the gradients by the loss scale twice: it unscales the optimizer inside "
-    "its own, then steps its own, of which torch's scaler knows nothing; --amp-init-scale and "
-    "--amp-scale-window are read from each other's places",
+    "its own, then steps its own, of which torch's scaler knows nothing",
     test="tests/unit/compat/test_gpu_patches.py",
 )
-def unscale_once(start: Function, _: Function) -> tuple[Function, ...]:
+def unscale_once(_: Function) -> Function:
+    def step(self: Any) -> None:
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+
+    return step
+
+
+@replace(
+    {"fairseq.optim.amp_optimizer:AMPOptimizer.__init__": "307eb13c2e80"},
+    reason="--amp-init-scale and --amp-scale-window are read from each other's places",
+    test="tests/unit/compat/test_gpu_patches.py",
+)
+def settings_of_the_loss_scale(start: Function) -> Function:
     def init(self: Any, cfg: Any, params: Any, fp32_optimizer: Any, **kwargs: Any) -> None:
         start(self, cfg, params, fp32_optimizer, **kwargs)
         options = {"init_scale": cfg.common.amp_init_scale}
@@ -37,23 +46,15 @@ def unscale_once(start: Function, _: Function) -> tuple[Function, ...]:
             options["growth_interval"] = cfg.common.amp_scale_window
         self._grad_scaler = torch.amp.GradScaler("cuda", **options)
 
-    def step(self: Any) -> None:
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-
-    return init, step
+    return init
 
 
 @replace(
-    {
-        "fairseq.options:parse_args_and_arch": "4417ffdbba30",
-        "fairseq.trainer:Trainer.__init__": "cf26753ab87a",
-    },
-    reason="--bf16 means a TPU, and a training elsewhere ends with an ImportError; on a CPU "
-    "--amp changes nothing",
-    test="tests/system/test_bfloat16.py",
+    {"fairseq.options:parse_args_and_arch": "4417ffdbba30"},
+    reason="--bf16 means a TPU, and a training elsewhere ends with an ImportError",
+    test="tests/unit/compat/test_gpu_patches.py",
 )
-def bfloat16_without_tpu(parse: Function, start: Function) -> tuple[Function, ...]:
+def bfloat16_without_tpu(parse: Function) -> Function:
     def parse_args_and_arch(*words: Any, **kwargs: Any) -> Any:
         parsed = parse(*words, **kwargs)
         args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
@@ -61,8 +62,37 @@ def bfloat16_without_tpu(parse: Function, start: Function) -> tuple[Function, ..
         if getattr(args, "bf16", False):
             xla = importlib.util.find_spec("torch_xla")
             args.tpu = xla is not None and not torch.cuda.is_available()
+        return parsed
+
+    return parse_args_and_arch
+
+
+@change(
+    "torch.nn.functional:linear",
+    reason="on a CPU, torch's autocast multiplies attention in bfloat16 too, in many small "
+    "products, and rounds the weights at every call; here linear layers alone can do so",
+    since="torch 2",
+    test="tests/unit/speed/test_bfloat16_products.py",
+)
+def linear_layers_in_bfloat16() -> None:
+    torch.nn.functional.linear = bfloat16.linear  # type: ignore[assignment]
+
+
+@replace(
+    {
+        "fairseq.options:parse_args_and_arch": "4417ffdbba30",
+        "fairseq.trainer:Trainer.__init__": "cf26753ab87a",
+    },
+    reason="on a CPU --amp changes nothing",
+    test="tests/system/test_bfloat16.py",
+    after=("bfloat16_without_tpu", "linear_layers_in_bfloat16"),
+)
+def bfloat16_on_a_cpu(parse: Function, start: Function) -> tuple[Function, ...]:
+    def parse_args_and_arch(*words: Any, **kwargs: Any) -> Any:
+        parsed = parse(*words, **kwargs)
+        args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
         if hasattr(args, "path") and bfloat16_flag(args):  # of trained models
-            _for_the_program.enter_context(bfloat16_products())
+            _for_the_program.enter_context(bfloat16.bfloat16_products())
         return parsed
 
     def init(self: Any, cfg: Any, *parts: Any, **kwargs: Any) -> None:
@@ -72,8 +102,8 @@ def bfloat16_without_tpu(parse: Function, start: Function) -> tuple[Function, ..
         start(self, cfg, *parts, **kwargs)
         if flag:
             logger.info("linear layers multiply in bfloat16; all else is in float32")
-            self.train_step = bfloat16_products()(self.train_step)
-            self.valid_step = bfloat16_products()(self.valid_step)
+            self.train_step = bfloat16.bfloat16_products()(self.train_step)
+            self.valid_step = bfloat16.bfloat16_products()(self.valid_step)
 
     return parse_args_and_arch, init
 

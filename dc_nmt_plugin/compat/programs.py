@@ -39,16 +39,31 @@ def end_with_a_sentence() -> None:
 
 @replace(
     {"fairseq.options:parse_args_and_arch": "4417ffdbba30"},
-    reason="a flag of a mechanism that the architecture lacks changes nothing, as --num-shards "
-    "always, and nothing says so",
+    reason="--num-shards changes nothing, and nothing says so",
+    test="tests/system/test_second_round.py",
+    after="bfloat16_on_a_cpu",
+)
+def refuse_shards(stock: Function) -> Function:
+    def parse_args_and_arch(*words: Any, **kwargs: Any) -> Any:
+        parsed = stock(*words, **kwargs)
+        args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
+        if (getattr(args, "num_shards", 1) or 1) > 1:
+            raise ConfigError("--num-shards: fairseq ignores it; divide the text into files.")
+        return parsed
+
+    return parse_args_and_arch
+
+
+@replace(
+    {"fairseq.options:parse_args_and_arch": "4417ffdbba30"},
+    reason="a flag of a mechanism that the architecture lacks changes nothing, and nothing says so",
     test="tests/system/test_failures.py",
+    after="refuse_shards",
 )
 def refuse_idle_flags(stock: Function) -> Function:
     def parse_args_and_arch(parser: Any, input_args: Any = None, *more: Any, **kwargs: Any) -> Any:
         parsed = stock(parser, input_args, *more, **kwargs)
         args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
-        if (getattr(args, "num_shards", 1) or 1) > 1:
-            raise ConfigError("--num-shards: fairseq ignores it; divide the text into files.")
         problems = [f"{flag_name(name)}: {reason}" for name, reason in _idle(vars(args)).items()]
         if problems:
             raise ConfigError(problems)

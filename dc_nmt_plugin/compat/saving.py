@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -20,15 +21,11 @@ PAUSE = 2.5  # seconds, fairseq's own
 
 
 @replace(
-    {
-        "fairseq.checkpoint_utils:torch_persistent_save": "7b378dbffd0b",
-        "fairseq.file_io:PathManager.copy": "bc6a76577a84",
-    },
-    reason="a second try to save writes behind the first one's half into the same file, and a copy "
-    "that fails (full disk) has destroyed the checkpoint of that name",
+    {"fairseq.checkpoint_utils:torch_persistent_save": "7b378dbffd0b"},
+    reason="a second try to save writes behind the first one's half into the same file",
     test="tests/unit/compat/test_saving.py",
 )
-def write_whole_or_not(save: Function, copy: Function) -> tuple[Function, ...]:
+def write_whole_or_not(save: Function) -> Function:
     def torch_persistent_save(obj: Any, filename: str, async_write: bool = False) -> None:
         if async_write:
             save(obj, filename, async_write)
@@ -43,11 +40,20 @@ def write_whole_or_not(save: Function, copy: Function) -> tuple[Function, ...]:
                     raise
                 time.sleep(PAUSE)
 
+    return torch_persistent_save
+
+
+@replace(
+    {"fairseq.file_io:PathManager.copy": "bc6a76577a84"},
+    reason="a copy that fails (full disk) has destroyed the checkpoint of that name",
+    test="tests/unit/compat/test_saving.py",
+)
+def copy_whole_or_not(copy: Function) -> Function:
     def copy_file(src_path: str, dst_path: str, overwrite: bool = False) -> Any:
         with _replacing(dst_path) as part:
             return copy(src_path, part, True)
 
-    return torch_persistent_save, copy_file
+    return copy_file
 
 
 @contextmanager
@@ -69,8 +75,11 @@ def _replacing(path: str) -> Iterator[str]:
         raise
 
 
+SAVE = {"fairseq.checkpoint_utils:save_checkpoint": "3dceb4953a36"}
+
+
 @replace(
-    {"fairseq.checkpoint_utils:save_checkpoint": "3dceb4953a36"},
+    SAVE,
     reason="an update of --save-interval-updates that ends an epoch gets no checkpoint of its own "
     "with --no-epoch-checkpoints, and a mean of the last checkpoints lacks it",
     test="tests/system/test_continuing.py",
@@ -89,16 +98,62 @@ def save_every_interval(save: Function) -> Function:
 
 
 @replace(
-    {
-        "fairseq_cli.train:validate_and_save": "3022f920884a",
-        "fairseq.checkpoint_utils:save_checkpoint": "3dceb4953a36",
-    },
+    SAVE,
     reason="--keep-best-checkpoints 3 leaves out the second and third best that are worse than the "
-    "first; checkpoint_best.pt is not the best: a validation between two saved checkpoints "
-    "(--validate-interval-updates, --save-interval) does not count, and after NaN any counts",
-    test="tests/system/test_continuing.py",
+    "first",
+    test="tests/system/test_second_round.py",
+    after="save_every_interval",
 )
-def save_the_best(validate: Function, save: Function) -> tuple[Function, ...]:
+def keep_all_of_the_best(save: Function) -> Function:
+    def save_checkpoint(cfg: Any, trainer: Any, epochs: Any, value: float | None) -> Any:
+        saved = save(cfg, trainer, epochs, value)
+        path = _missing_best(cfg, value, trainer.checkpoint_suffix)
+        if path:
+            state = {"train_iterator": epochs.state_dict(), "val_loss": value}
+            state["best"] = checkpoint_utils.save_checkpoint.best
+            trainer.save_checkpoint(path, state)
+        return saved
+
+    return save_checkpoint
+
+
+def _missing_best(cfg: Any, value: float | None, suffix: str) -> str | None:
+    """Returns where the checkpoint of a validation belongs that fairseq did not save.
+
+    It is worse than all before, though fewer than ``--keep-best-checkpoints`` are there.
+    """
+    if value is None or cfg.no_save:
+        return None
+    first = f"checkpoint.best_{cfg.best_checkpoint_metric}_"
+    name = f"{first}{value:.3f}"
+    names = [each for each in os.listdir(cfg.save_dir) if each.startswith(first)]
+    if len(names) >= cfg.keep_best_checkpoints or any(each.startswith(name) for each in names):
+        return None
+    return os.path.join(cfg.save_dir, f"{name}0{suffix}.pt")
+
+
+@replace(
+    SAVE,
+    reason="after a validation with NaN, any model is saved as checkpoint_best.pt",
+    test="tests/system/test_continuing.py",
+    after="keep_all_of_the_best",
+)
+def nan_is_never_the_best(save: Function) -> Function:
+    def save_checkpoint(cfg: Any, trainer: Any, epochs: Any, value: float | None) -> Any:
+        is_nan = value is not None and math.isnan(value)
+        return save(cfg, trainer, epochs, None if is_nan else value)
+
+    return save_checkpoint
+
+
+@replace(
+    {"fairseq_cli.train:validate_and_save": "3022f920884a", **SAVE},
+    reason="a validation between two saved checkpoints (--validate-interval-updates, "
+    "--save-interval) does not count, so checkpoint_best.pt is not the best",
+    test="tests/system/test_continuing.py",
+    after="nan_is_never_the_best",
+)
+def every_validation_counts(validate: Function, save: Function) -> tuple[Function, ...]:
     last_saved = -1  # update
 
     def validate_and_save(cfg: Any, trainer: Any, task: Any, epochs: Any, *args: Any) -> Any:
@@ -115,29 +170,6 @@ def save_the_best(validate: Function, save: Function) -> tuple[Function, ...]:
     def save_checkpoint(cfg: Any, trainer: Any, epochs: Any, value: float | None) -> Any:
         nonlocal last_saved
         last_saved = trainer.get_num_updates()
-        if value != value:  # NaN: as the best so far, it would let any later value be the best
-            value = None
-        saved = save(cfg, trainer, epochs, value)
-        path = _missing_best(cfg, value, trainer.checkpoint_suffix)
-        if path:
-            state = {"train_iterator": epochs.state_dict(), "val_loss": value}
-            state["best"] = checkpoint_utils.save_checkpoint.best
-            trainer.save_checkpoint(path, state)
-        return saved
+        return save(cfg, trainer, epochs, value)
 
     return validate_and_save, save_checkpoint
-
-
-def _missing_best(cfg: Any, value: float | None, suffix: str) -> str | None:
-    """Returns where the checkpoint of a validation belongs that fairseq did not save.
-
-    It is worse than all before, though fewer than ``--keep-best-checkpoints`` are there.
-    """
-    if value is None or cfg.no_save:
-        return None
-    first = f"checkpoint.best_{cfg.best_checkpoint_metric}_"
-    name = f"{first}{value:.3f}"
-    names = [each for each in os.listdir(cfg.save_dir) if each.startswith(first)]
-    if len(names) >= cfg.keep_best_checkpoints or any(each.startswith(name) for each in names):
-        return None
-    return os.path.join(cfg.save_dir, f"{name}0{suffix}.pt")

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from ..modules.core.recording import recording
 from ..modules.diagnostics import NEEDED, Batch, Totals, diagnose
-from ..modules.fast.graphs import shapes_are_fixed
 from ..names import PUBLISHED
+from ..speed.graphs import shapes_are_fixed
 
 
 @dataclass

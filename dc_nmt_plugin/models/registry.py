@@ -11,7 +11,6 @@ from .. import tasks as tasks
 from ..flags import value_of
 from .presets import Architecture, architectures
 from .recurrent import model as recurrent
-from .transformer import graphs as graphs
 from .transformer import model as transformer
 
 MODELS = (transformer, recurrent)  # imported to be registered

@@ -13,13 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .core.dropout import dropout as drop
 from .core.flow import Flow
 from .core.initial_weights import input_projection, output_projection
 from .core.masks import SequenceMask
 from .core.self_attention import MultiHeadSelfAttention
 from .core.session import Session, Stateful
 from .core.slow_linear import SlowLinear
-from .fast.dropout import dropout as drop
 from .mechanisms import DUAL_CONTEXT
 
 # of W_z, as a part of the weights that would give the variance of one context; our choice,

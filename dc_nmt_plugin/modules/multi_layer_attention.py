@@ -18,7 +18,7 @@ from .core.flow import Flow
 from .core.initial_weights import input_projection, output_projection
 from .core.recording import Recordable
 from .core.source import Source
-from .fast.joint_attention import joint_logits, sums_of_sentences
+from .joint_attention import joint_logits, sums_of_sentences
 
 
 class MultiLayerAttention(Recordable):
@@ -37,7 +37,7 @@ class MultiLayerAttention(Recordable):
     :class:`.attention.SourceAttention`.
 
     Rows of `q_proj` and columns of `out_proj` (contexts side by side) are ordered (layer, head, K).
-    Decoding with joint weights is in :mod:`.fast.joint_attention`.
+    Decoding with joint weights is in :mod:`.joint_attention`.
 
     Args:
         embed_dim: width C of decoder and output
@@ -167,7 +167,7 @@ class MultiLayerAttention(Recordable):
 
     def project_sums(self, source: Source) -> tuple[Tensor, ...]:
         """Returns what decoding with joint weights reads in every step; see
-        :func:`~.fast.joint_attention.sums_of_sentences`."""
+        :func:`~.joint_attention.sums_of_sentences`."""
         keys, values = self._keys_and_values(source)
         return sums_of_sentences(
             torch.cat(keys, dim=-1),

@@ -1,6 +1,6 @@
 """One training run: its folder, its batches, and the stage that runs fairseq-train in it.
 
-fairseq-train writes the record of the run (tasks/run_record.py). The record decides whether a
+fairseq-train writes the record of the run (compat/run_record.py). The record decides whether a
 training is done, and whether a folder has another one.
 """
 

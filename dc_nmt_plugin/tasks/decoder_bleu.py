@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import sacrebleu
 from fairseq.logging import metrics
 from sacrebleu.metrics import BLEU
 
-from ..text.languages import bleu_tokenizer, known_as
-
 ORDER = 4  # longest n-gram
 
 
-@contextmanager
-def bleu_of_language(code: str, words: Iterable[str]) -> Iterator[None]:
-    """Lets ``sacrebleu.corpus_bleu`` take the tokeniser that suits a language.
-
-    fairseq's ``--eval-bleu`` leaves the choice to sacreBLEU, which takes 13a. By 13a, Chinese has a
-    BLEU near 0. `words` are those of the language's dictionary.
-    """
-    stock = sacrebleu.corpus_bleu
-    tokenizer = bleu_tokenizer(known_as(code), words)
-    sacrebleu.corpus_bleu = partial(stock, tokenize=tokenizer, force=True)
-    try:
-        yield
-    finally:
-        sacrebleu.corpus_bleu = stock
+def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str) -> Any:
+    """Returns sacreBLEU's BLEU of a batch, by a tokeniser of sacreBLEU such as ``13a``."""
+    return sacrebleu.corpus_bleu(hypotheses, [references], tokenize=tokenizer, force=True)
 
 
 def bleu_statistics(name: str, bleu: Any) -> dict[str, int]:

@@ -8,7 +8,7 @@ from helpers import build, few, perturb, sample, sentences
 from test_stock_equality import both
 from variants import MODULES, VARIANTS
 
-from dc_nmt_plugin.modules.fast import dropout as ours
+from dc_nmt_plugin.modules.core import dropout as ours
 
 RATES = ("dropout", "activation_dropout", "layerdrop")
 

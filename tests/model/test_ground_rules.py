@@ -20,7 +20,7 @@ from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.self_attention import SelfAttention
 from dc_nmt_plugin.modules.mechanisms import SELF_ATTENTIONS, STANDARD
-from dc_nmt_plugin.tasks.fast.beam_search import BeamSearchGenerator
+from dc_nmt_plugin.speed.beam_search import BeamSearchGenerator
 
 LENGTHS = [7, 3, 5]
 SOME = few(VARIANTS, *MODULES)

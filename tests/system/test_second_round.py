@@ -9,7 +9,7 @@ from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from systems import SOURCE, TARGET, family, generation, hydra, load, train, training
 
-from dc_nmt_plugin.compat.continuing import lock_folder
+from dc_nmt_plugin.compat.beginning import lock_folder
 from dc_nmt_plugin.compat.programs import contradictions
 
 ARCH = "transformer_dc"

@@ -17,8 +17,8 @@ from ...modules.auxiliary_fusion import AuxiliaryFusion
 from ...modules.core.initial_weights import scale_with_depth
 from ...modules.core.positions import Positions, RelativePositions, RotaryPositions
 from ...modules.core.self_attention import MultiHeadSelfAttention
-from ...modules.fast.graphs import MULTIPLE
 from ...modules.mechanisms import SOURCE_FEATURES, TOP
+from ...speed.graphs import MULTIPLE
 from .config import TransformerConfig
 from .decoder import TransformerDecoder
 from .encoder import TransformerEncoder

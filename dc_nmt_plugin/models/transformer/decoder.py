@@ -16,11 +16,10 @@ from ...modules.core.masks import SequenceMask
 from ...modules.core.recording import Recorded, recording
 from ...modules.core.session import Session
 from ...modules.core.source import Source
-from ...modules.fast.graphs import shapes_are_fixed
+from ...speed.graphs import shapes_are_fixed
 from ..decoder import Decoder, DecoderOutput
 from .layers import LayerStack, TokenEmbedding
 
-STOCK_LOSSES = {"cross_entropy", "label_smoothed_cross_entropy"}
 IGNORED = (
     "the criterion ignores the auxiliary decoders of --aux-layers, and would train the main "
     "decoder alone; use --criterion transformer_ms_aux or joint_label_smoothed_cross_entropy."

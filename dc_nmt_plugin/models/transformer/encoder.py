@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ...modules.core.flow import Flow
 from ...modules.core.masks import SequenceMask
 from ...modules.core.source import Source
-from ...modules.fast.graphs import shapes_are_fixed
+from ...speed.graphs import shapes_are_fixed
 from .layers import LayerStack, TokenEmbedding
 
 
@@ -34,6 +34,8 @@ class TransformerEncoder(FairseqEncoder):
         masked_layers: those of `read_layers` that the main decoder sees as zeros (thesis 3.5.4);
             set at decoding time
     """
+
+    runs_in_fixed_shapes = True  # --cuda-graphs can record it
 
     def __init__(
         self,

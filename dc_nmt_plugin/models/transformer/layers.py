@@ -11,10 +11,10 @@ from fairseq import utils
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ...modules.core.dropout import add_dropped, dropout
 from ...modules.core.flow import Flow
 from ...modules.core.recording import give_places
 from ...modules.core.session import Stateful
-from ...modules.fast.dropout import add_dropped, dropout
 from ...modules.feed_forward import GATED, gated_width
 
 

@@ -8,10 +8,11 @@ from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoderDecoderModel, register_model
 
 from ...errors import ConfigError
+from ...names import STOCK_LOSSES
 from ..options import Configured, read_config
 from .build import build_decoder, build_encoder, token_matrix
 from .config import MODEL_NAME, TransformerConfig, idle_settings
-from .decoder import IGNORED, STOCK_LOSSES, TransformerDecoder
+from .decoder import IGNORED, TransformerDecoder
 from .encoder import TransformerEncoder
 from .stock import is_stock, stock_to_plugin
 

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..fast.dropout import dropout as drop
+from .dropout import dropout as drop
 from .flow import Flow
 from .initial_weights import input_projection, output_projection
 from .masks import later_keys

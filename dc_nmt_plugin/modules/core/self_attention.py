@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..fast.dropout import dropout as drop
 from .attention import attention_logits, masked, merge_heads, softmax, split_heads
+from .dropout import dropout as drop
 from .flow import Flow
 from .initial_weights import input_projection, output_projection
 from .positions import Positions

@@ -11,7 +11,7 @@ from fairseq.optim.adam import Adam, FairseqAdam
 from fairseq.optim.fp16_optimizer import FP16Optimizer, _FP16OptimizerMixin
 from omegaconf import OmegaConf
 
-from dc_nmt_plugin.modules.fast.optimizer_step import step_of_adam
+from dc_nmt_plugin.speed.optimizer_step import step_of_adam
 
 FLAGS = {
     "lr": [0.01],

@@ -11,7 +11,7 @@ from fairseq.dataclass.configs import CheckpointConfig
 from fairseq.file_io import PathManager
 
 from dc_nmt_plugin.compat import saving
-from dc_nmt_plugin.compat.continuing import lock_folder
+from dc_nmt_plugin.compat.beginning import lock_folder
 from dc_nmt_plugin.errors import UserError
 
 STATE = {"model": {"w": torch.arange(1000.0)}}

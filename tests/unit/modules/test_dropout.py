@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dc_nmt_plugin.modules.fast.dropout import add_dropped, dropout
+from dc_nmt_plugin.modules.core.dropout import add_dropped, dropout
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5])

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from records import REFERENCE, change, values_of, write_record, write_run, write_scored
 
+from dc_nmt_plugin.compat.run_record import _recipe
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.runs import record as schema
 from dc_nmt_plugin.runs.finding import Run, located, preparation_of
 from dc_nmt_plugin.runs.record import read_record, run_folder
-from dc_nmt_plugin.tasks.run_record import _recipe
 
 ROOT = Path(__file__).parents[3]
 OTHER = [line.replace("Haus", "Boot") for line in REFERENCE]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..errors import ConfigError
+from ..flags import flag_name
+from ..names import JOINT_LOSSES, STOCK_LOSSES
 from .graphs import PaddedBatch, StepGraphs
 
 
@@ -49,3 +53,42 @@ class GraphedTraining:
         self.optimizer.backward(loss)
         self._names = [name for name, value in log.items() if torch.is_tensor(value)]
         return torch.stack([log[name].float() for name in self._names])
+
+
+# each batch would choose its layers, or run layers again in the backward pass
+_NOT_RECORDED = ("encoder_layerdrop", "decoder_layerdrop", "checkpoint_activations")
+_OTHER_NUMBERS = ("fp16", "amp", "quantization_config_path")
+
+
+def refuse_what_cannot_be_recorded(trainer: Any) -> None:
+    """
+    Raises:
+        ConfigError: a training run with ``--cuda-graphs`` and something that a graph cannot do
+    """
+    refused = next(_not_recorded(trainer), None)
+    reason = None
+    if not trainer.cuda or trainer.cfg.distributed_training.distributed_world_size > 1:
+        reason = "needs one GPU"
+    elif not getattr(trainer.get_model().encoder, "runs_in_fixed_shapes", False):
+        reason = "is for this plugin's Transformers"
+    elif refused:
+        reason = f"does not go with {refused}"
+    if reason:
+        raise ConfigError(f"--cuda-graphs: {reason}; leave the flag out.")
+
+
+def _not_recorded(trainer: Any) -> Iterator[str]:
+    """Yields the flags of a training run with which a graph cannot record a step."""
+    cfg, criterion = trainer.cfg, trainer.cfg.criterion._name
+    yield from (flag_name(flag) for flag in _NOT_RECORDED if getattr(cfg.model, flag, False))
+    # cross aggregation's own, of all layers or of some
+    if any(getattr(module, "checkpoint", False) for module in trainer.get_model().modules()):
+        yield "--xagg-checkpoint, or checkpoint=true in --encoder-layers-of"
+    # a quantizer puts other modules into the model
+    yield from (flag_name(flag) for flag in _OTHER_NUMBERS if cfg.common[flag])
+    if cfg.task.left_pad_target:
+        yield "--left-pad-target"
+    if criterion not in JOINT_LOSSES | STOCK_LOSSES:
+        yield f"--criterion {criterion}"
+    elif criterion in STOCK_LOSSES and getattr(cfg.criterion, "report_accuracy", False):
+        yield f"--report-accuracy of {criterion}"

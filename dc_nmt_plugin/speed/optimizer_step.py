@@ -7,50 +7,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
-
-
-def instead_of(
-    step: Callable[..., Any],
-    zero: Callable[..., Any],
-    gradients: Callable[..., Any],
-    parameters: Callable[..., Any],
-    clip_each: Callable[..., Any],
-) -> tuple[Callable[..., Any], ...]:
-    """Returns functions that do the work below where they can, and otherwise call fairseq's.
-
-    Args:
-        step: of Adam
-        zero, gradients, parameters: methods of the optimizer for half precision
-        clip_each: fairseq's ``clip_grad_norm_``
-    """
-
-    def adam_step(self: Any, closure: Any = None) -> Any:
-        done = closure is None and step_of_adam_on_a_gpu(self)
-        return None if done else step(self, closure)
-
-    def unless(faster: Callable[..., bool], stock: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda self: None if faster(self) else stock(self)
-
-    def clip_grad_norm_(params: Any, max_norm: float, aggregate_norm_fn: Any = None) -> Any:
-        params = [params] if isinstance(params, Tensor) else list(params)
-        norm = None
-        if aggregate_norm_fn is None and not any(hasattr(each, "expert") for each in params):
-            norm = clip(params, max_norm)
-        return clip_each(params, max_norm, aggregate_norm_fn) if norm is None else norm
-
-    return (
-        adam_step,
-        unless(clear_gradients, zero),
-        unless(gradients_to_float32, gradients),
-        unless(parameters_from_float32, parameters),
-        clip_grad_norm_,
-    )
 
 
 def _on_one_device(tensors: Sequence[Tensor]) -> bool:

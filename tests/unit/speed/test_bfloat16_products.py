@@ -9,10 +9,13 @@ from helpers import build, dictionary, perturb, sample, sentences, translated
 from product import VALUES
 from product import model as transformer
 
+from dc_nmt_plugin import compat
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
-from dc_nmt_plugin.modules.fast import bfloat16
-from dc_nmt_plugin.modules.fast.bfloat16 import bfloat16_products
+from dc_nmt_plugin.speed import bfloat16
+from dc_nmt_plugin.speed.bfloat16 import bfloat16_products
 from dc_nmt_plugin.tasks.translation import JointTranslationTask, TranslationConfig
+
+compat.apply(all_of_them=True)  # linear layers ask for the products here, as in fairseq's programs
 
 
 def test_products_alone_are_rounded():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import platform
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,13 @@ from omegaconf import OmegaConf
 
 from ..checkpoints.loading import architecture_of
 from ..checkpoints.plain import plain
-from ..compat.dictionaries import when_training_begins
 from ..flags import PLACES, recorded_flags
 from ..machine import used_device
 from ..names import FAIRSEQS, version_of
 from ..runs.finding import data_facts, preparation_of
 from ..runs.record import CURVE, RECORD, SCHEMA, Flags, Record, Training, run_folder, update_record
+from .change import Function, replace
+from .continuing import LOADING, SAVING
 
 _SHORT = {"-a": "--arch", "-s": "--source-lang", "-t": "--target-lang"}
 _SPEEDS = ("wps", "wpb", "bsz")  # of the aggregator, with validation
@@ -56,31 +56,6 @@ class RecordWriter:
         if trainer.get_num_updates():
             self._begin(continued=True)
             self.measure()  # perhaps there is nothing left to train
-        self._follow(trainer)
-
-    def _follow(self, trainer: Any) -> None:
-        """Makes the trainer and its task, which may be fairseq's own, report to this record."""
-        task = trainer.task
-        reduce, save = task.reduce_metrics, trainer.save_checkpoint
-        post = getattr(task, "post_validate", lambda *_: None)  # few tasks have it
-
-        def reduce_metrics(logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
-            with metrics.aggregate(_CURVE) if criterion.training else nullcontext():
-                reduce(logging_outputs, criterion)
-            if criterion.training:
-                self.add_update(sum(int(log.get("ntokens", 0)) for log in logging_outputs))
-
-        def post_validate(model: Any, stats: dict[str, Any], agg: Any) -> None:
-            post(model, stats, agg)
-            self.add_validation(stats)
-
-        def save_checkpoint(*args: Any, **kwargs: Any) -> Any:
-            saved = save(*args, **kwargs)
-            self.measure()
-            return saved
-
-        task.reduce_metrics, task.post_validate = reduce_metrics, post_validate
-        trainer.save_checkpoint = save_checkpoint
 
     def _begin(self, *, continued: bool) -> None:
         update_record(
@@ -135,23 +110,62 @@ class RecordWriter:
 
         def measured(record: Record | None) -> Record:
             record = record or _record(trainer, self._folder, None)  # somebody removed it
-            return replace(record, training=replace(record.training, **numbers))
+            training = dataclasses.replace(record.training, **numbers)
+            return dataclasses.replace(record, training=training)
 
         update_record(self._folder / RECORD, measured)
 
 
-def record_translation(trainer: Any) -> None:
-    """Begins the record of a training run of any translation task, fairseq's own too.
+@replace(
+    {
+        **LOADING,
+        **SAVING,
+        "fairseq.tasks.translation:TranslationTask.reduce_metrics": "8846f3bdc671",
+        "fairseq_cli.train:get_valid_stats": "dfc2d7043950",
+    },
+    reason="a training run leaves no record of its settings, text and speed, and no learning curve",
+    test="tests/system/test_plain_runs.py",
+    after="same_architecture",
+)
+def record_training(
+    load: Function, save: Function, reduce: Function, statistics: Function
+) -> tuple[Function, ...]:
+    def load_checkpoint(self: Any, *args: Any, **kwargs: Any) -> Any:
+        state = load(self, *args, **kwargs)
+        self.run_record = self.task.run_record = RecordWriter(self) if _is_recorded(self) else None
+        return state
 
-    Only the process that saves checkpoints writes it. A task without a pair of languages, such as
-    back-translation from several ones, has no record.
+    def save_checkpoint(self: Any, *args: Any, **kwargs: Any) -> Any:
+        saved = save(self, *args, **kwargs)
+        if getattr(self, "run_record", None):
+            self.run_record.measure()
+        return saved
+
+    def reduce_metrics(self: Any, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+        record = getattr(self, "run_record", None)
+        if not record or not criterion.training:
+            reduce(self, logging_outputs, criterion)
+            return
+        with metrics.aggregate(_CURVE):
+            reduce(self, logging_outputs, criterion)
+        record.add_update(sum(int(log.get("ntokens", 0)) for log in logging_outputs))
+
+    def get_valid_stats(cfg: Any, trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        stats = statistics(cfg, trainer, *args, **kwargs)
+        if getattr(trainer, "run_record", None):
+            trainer.run_record.add_validation(stats)
+        return stats
+
+    return load_checkpoint, save_checkpoint, reduce_metrics, get_valid_stats
+
+
+def _is_recorded(trainer: Any) -> bool:
+    """Returns True in the process that saves the checkpoints of a translation task, also fairseq's.
+
+    A task without a pair of languages, such as back-translation from several ones, has no record.
     """
     saves = trainer.is_data_parallel_master and not trainer.cfg.checkpoint.no_save
-    if saves and isinstance(trainer.task, TranslationTask) and all(_languages(trainer)):
-        RecordWriter(trainer)
-
-
-when_training_begins.append(record_translation)
+    return saves and isinstance(trainer.task, TranslationTask) and all(_languages(trainer))
 
 
 def _plain(value: Any) -> Any:

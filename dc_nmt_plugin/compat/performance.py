@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+from typing import Any
 
 import torch
 
-from ..modules.fast import optimizer_step
+from ..speed import optimizer_step
 from .change import Function, change, replace
 
 
@@ -46,12 +47,45 @@ def no_cudnn_attention() -> None:
         "fairseq.optim.fp16_optimizer:_FP16OptimizerMixin._sync_fp32_params_to_fp16": (
             "c3126da113a3"
         ),
-        "fairseq.utils:clip_grad_norm_": "a92acbeadd95",
     },
     reason="fairseq's optimizers start a dozen operations for each parameter: on a GPU, an update "
-    "of a small model waits longer for them than for model and loss; and --clip-norm of a "
-    "training with --cpu moves the norms to a GPU that torch sees",
+    "of a small model waits longer for them than for model and loss",
     test="tests/unit/compat/test_optimizer.py",
 )
-def all_parameters_at_once(*stock: Function) -> tuple[Function, ...]:
-    return optimizer_step.instead_of(*stock)
+def all_parameters_at_once(
+    step: Function, zero: Function, gradients: Function, parameters: Function
+) -> tuple[Function, ...]:
+    def adam_step(self: Any, closure: Any = None) -> Any:
+        done = closure is None and optimizer_step.step_of_adam_on_a_gpu(self)
+        return None if done else step(self, closure)
+
+    def zero_grad(self: Any) -> None:
+        if not optimizer_step.clear_gradients(self):
+            zero(self)
+
+    def sync_gradients(self: Any) -> None:
+        if not optimizer_step.gradients_to_float32(self):
+            gradients(self)
+
+    def sync_parameters(self: Any) -> None:
+        if not optimizer_step.parameters_from_float32(self):
+            parameters(self)
+
+    return adam_step, zero_grad, sync_gradients, sync_parameters
+
+
+@replace(
+    {"fairseq.utils:clip_grad_norm_": "a92acbeadd95"},
+    reason="--clip-norm starts operations for each parameter, and in a training with --cpu moves "
+    "the norms to a GPU that torch sees",
+    test="tests/unit/compat/test_optimizer.py",
+)
+def clip_all_gradients_at_once(stock: Function) -> Function:
+    def clip_grad_norm_(params: Any, max_norm: float, aggregate_norm_fn: Any = None) -> Any:
+        params = [params] if isinstance(params, torch.Tensor) else list(params)
+        norm = None
+        if aggregate_norm_fn is None and not any(hasattr(param, "expert") for param in params):
+            norm = optimizer_step.clip(params, max_norm)
+        return stock(params, max_norm, aggregate_norm_fn) if norm is None else norm
+
+    return clip_grad_norm_

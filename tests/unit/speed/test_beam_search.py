@@ -10,7 +10,7 @@ from helpers import dictionary
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.modules.core.source import Source
-from dc_nmt_plugin.tasks.fast.beam_search import BeamSearchGenerator, RepeatBlocker
+from dc_nmt_plugin.speed.beam_search import BeamSearchGenerator, RepeatBlocker
 
 WORDS = 30
 

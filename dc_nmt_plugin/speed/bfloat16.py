@@ -23,18 +23,17 @@ _in_float32 = F.linear
 
 @contextmanager
 def bfloat16_products() -> Iterator[None]:
-    """Lets ``F.linear``, and so every linear layer, multiply float32 in bfloat16 on a CPU.
+    """Lets :func:`linear`, and so every linear layer, multiply float32 in bfloat16 on a CPU.
 
     Inputs and weights are rounded; outputs and gradients are float32 again. Every parameter is
     rounded once, at its first use, and again where it was changed (not through its ``data``).
     """
     global _weights
-    outer = F.linear, _weights
-    F.linear, _weights = _linear, {}  # type: ignore[assignment]
+    outer, _weights = _weights, {}
     try:
         yield
     finally:
-        F.linear, _weights = outer
+        _weights = outer
 
 
 def multiplies_in_bfloat16(*factors: Tensor) -> bool:
@@ -56,10 +55,11 @@ def rounded(weight: Tensor) -> Tensor:
     return known[2]
 
 
-def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Returns x Wᵀ + b as ``F.linear``, whose place it takes (compat/mixed_precision.py)."""
     if not multiplies_in_bfloat16(x, weight):
         return _in_float32(x, weight, bias)
-    rows: Tensor = _Linear.apply(x.reshape(-1, x.size(-1)), weight, bias)  # type: ignore[no-untyped-call]
+    rows: Tensor = _Linear.apply(x.reshape(-1, x.size(-1)), weight, bias)
     return rows.view(*x.shape[:-1], rows.size(-1))
 
 

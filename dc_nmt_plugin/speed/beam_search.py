@@ -10,9 +10,9 @@ from fairseq.search import BeamSearch
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
-from ...errors import UserError
-from ...modules.core.session import Session
-from ...modules.core.source import Source
+from ..errors import UserError
+from ..modules.core.session import Session
+from ..modules.core.source import Source
 from .onednn_layers import onednn_layers
 
 Hypotheses = list[list[dict[str, Tensor]]]
