@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from . import __version__
 from .errors import UsageError, UserError, check_choices
 from .files import MAKE_ROOM, no_space
+from .names import USER_DIR_VARIABLE
 
 # title with an example → command → description; each has main(argv) in a file of its name in
 # commands/
@@ -101,6 +102,8 @@ def _run(name: str, words: list[str]) -> int:
         print(usage() if name in ("-h", "--help") else f"dc-nmt {__version__}")
         return 0
     check_choices("command", [name], COMMANDS, "dc-nmt --help")
+    if USER_DIR_VARIABLE in os.environ:
+        importlib.import_module("dc_nmt_plugin.extension").import_from_variable()
     module = importlib.import_module(f"dc_nmt_plugin.commands.{name.replace('-', '_')}")
     try:
         return int(module.main(words) or 0)

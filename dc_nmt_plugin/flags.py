@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-PLACES = ("user-dir", "save-dir")  # flags of a training whose values are folders of this machine
+# flags and settings of a training whose values are folders of this machine
+PLACES = ("user-dir", "save-dir", "mechanism-folders")
 
 
 def flag_name(setting: str) -> str:

@@ -16,6 +16,9 @@ PUBLISHED = {
     "transformer_ms_aux": "TransformerMultiLevelSupervisionCriterion",
     "gru_selfattn_residual": "SelfAttentiveResidualCriterion",
 }
+USER_DIR_VARIABLE = "DC_NMT_USER_DIR"  # folders with mechanisms of the user's own
+# setting in a checkpoint: mechanism of the model from such a folder → the folder
+MECHANISM_FOLDERS = "mechanism_folders"
 JOINT_LOSSES = {"joint_label_smoothed_cross_entropy", *PUBLISHED}  # --criterion
 STOCK_LOSSES = {"cross_entropy", "label_smoothed_cross_entropy"}  # fairseq's own
 

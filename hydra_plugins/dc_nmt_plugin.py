@@ -22,7 +22,11 @@ class StoreArchitectures(SearchPathPlugin):
         if not trains or "--help" in sys.argv or "-h" in sys.argv:
             return
         try:
+            from dc_nmt_plugin.extension import import_user_dirs
             from dc_nmt_plugin.registration import store_for_hydra
         except ImportError:  # installed without the package
             return
+        for word in sys.argv[1:]:  # a folder with mechanisms of the user's own
+            if word.startswith("common.user_dir="):
+                import_user_dirs(word.partition("=")[2], "common.user_dir")
         store_for_hydra()

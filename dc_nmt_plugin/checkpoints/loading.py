@@ -16,6 +16,8 @@ import torch
 
 from ..errors import UserError
 from ..flags import value_of
+from ..modules.mechanisms import mechanisms
+from ..names import MECHANISM_FOLDERS, USER_DIR_VARIABLE
 from .names import LAST as LAST
 
 # endings of unused names that fairseq 0.12.2 saves with sinusoidal positions
@@ -119,6 +121,23 @@ def check_finite(name: str, model: Mapping[str, Any]) -> None:
 def architecture_of(model: Any) -> str | None:
     """Returns the architecture of a model's settings, a part of fairseq's configuration."""
     return value_of(model, "_name") or value_of(model, "arch")
+
+
+def check_mechanisms(model: Any) -> None:
+    """Checks that code of the user's own, which a model's settings need, has been imported.
+
+    Raises:
+        UserError: a mechanism, or the architecture, is from a folder that nobody has named
+    """
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    known = {*ARCH_MODEL_REGISTRY, *(mechanism.name for mechanism in mechanisms())}
+    for name, folder in (value_of(model, MECHANISM_FOLDERS) or {}).items():
+        if name not in known:
+            raise UserError(
+                f"the model needs {name!r}, which is code outside this package: give its folder "
+                f"with --user-dir {folder}, or in {USER_DIR_VARIABLE}, if you trust that code."
+            )
 
 
 def saved_settings(state: Mapping[str, Any], part: str) -> dict[str, Any]:

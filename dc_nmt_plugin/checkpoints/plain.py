@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
@@ -13,6 +14,7 @@ from omegaconf import OmegaConf
 from torch import Tensor
 
 from ..errors import UserError
+from ..names import MECHANISM_FOLDERS
 
 
 def plain(value: Any) -> Any:
@@ -97,6 +99,9 @@ def _portable_config(saved: Mapping[str, Any], data: str) -> dict[str, Any]:
         flags.update({key: defaults[key] for key in defaults.keys() & flags if key != "seed"})
     if "data" in flags:
         flags["data"] = data
+    folders = flags.get(MECHANISM_FOLDERS) or {}
+    if folders:  # by name alone, as other places of that machine
+        flags[MECHANISM_FOLDERS] = {key: os.path.basename(folders[key]) for key in folders}
     config["model"] = argparse.Namespace(**flags)
     config["task"] = {**plain(config["task"]), "data": data}
     return config

@@ -16,7 +16,7 @@ from ..errors import UsageError, check_choices, counted
 from ..table import format_table
 from ..text.tokenizers import TOKENIZERS
 from .analyze_options import OPTIONS
-from .parser import Parser, add_json, number, print_json
+from .parser import Parser, add_json, add_user_dir, number, print_json
 
 if TYPE_CHECKING:
     from ..analysis.report import Table
@@ -165,6 +165,7 @@ def _parse(what: str, words: Sequence[str]) -> tuple[argparse.Namespace, list[st
 
 
 def add_runs(parser: argparse.ArgumentParser) -> None:
+    add_user_dir(parser)
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, or a checkpoint"
     )

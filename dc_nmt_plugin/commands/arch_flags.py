@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 import textwrap
 from collections.abc import Sequence
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, check_choices
 from ..flags import as_flags, flag_name
-from .parser import Parser
+from ..names import USER_DIR_VARIABLE
+from .parser import Parser, add_user_dir
 
 if TYPE_CHECKING:
     from ..models.options import Setting
@@ -35,6 +37,7 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(prog="dc-nmt arch-flags", description=__doc__)
     parser.add_argument("arch", nargs="?", help="architecture; without it, all are listed")
     parser.add_argument("--all", action="store_true", help="also the flags of every architecture")
+    add_user_dir(parser)
     args = parser.parse_args(argv)
 
     from ..models.presets import FAMILIES, architectures
@@ -146,7 +149,10 @@ def training_command(architecture: Architecture, user_dir: str) -> tuple[str, st
         flags.append(f"--max-update {published.updates}")
         source = f"{recipe.name}'s recipe, on one GPU. {published.source}"
     flags.append(f"--save-dir checkpoints/{name}")
-    command = " ".join([f"fairseq-train DATA --user-dir {shlex.quote(user_dir)}", *flags])
+    variable = ""
+    if os.environ.get(USER_DIR_VARIABLE):  # its folders, beside this package
+        variable = f"{USER_DIR_VARIABLE}={shlex.quote(os.environ[USER_DIR_VARIABLE])} "
+    command = " ".join([f"{variable}fairseq-train DATA --user-dir {shlex.quote(user_dir)}", *flags])
     # a line ends only before a flag
     words = command.replace(" ", "\xa0").replace("\xa0--", " --")
     lines = textwrap.wrap(

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..files import making
-from .parser import Parser
+from .parser import Parser, add_user_dir
 
 
 def main(argv: Sequence[str]) -> int:
@@ -64,6 +64,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         metavar="TYPE",
         help="number format for CTranslate2: int8, float16, …; default: float32",
     )
+    add_user_dir(parser)
     args = parser.parse_args(argv)
     _check(parser, args)
     return args

@@ -12,7 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from ..errors import UsageError, did_you_mean
+from ..errors import UsageError, UserError, did_you_mean
 
 if TYPE_CHECKING:
     from ..steps import Plan
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # flags of fairseq that commands set: another value would be lost, or give another run's results
-_OWN = ("--user-dir", "--save-dir", "--arch", "-a", "--path", "--gen-subset", "--results-path")
+_OWN = ("--save-dir", "--arch", "-a", "--path", "--gen-subset", "--results-path")
 
 # of the options below
 HELP = {
@@ -180,6 +180,28 @@ def folder(text: str) -> Path:
 # -- options of several commands, and what they print ------------------------------------------
 
 
+def add_user_dir(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--user-dir``; reading the value imports the folders."""
+    parser.add_argument(
+        "--user-dir",
+        type=user_dirs,
+        metavar="DIR[,DIR]",
+        help="folders, or installed packages, with mechanisms of your own; they are imported, so "
+        "give only code that you trust",
+    )
+
+
+def user_dirs(text: str) -> str:
+    """Imports folders with mechanisms of the user's own; several by commas."""
+    from ..extension import import_user_dirs
+
+    try:
+        import_user_dirs(text, flag="")
+    except UserError as error:  # argparse would hide its message
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
 def add_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -224,6 +246,7 @@ def add_plain_text(parser: argparse.ArgumentParser) -> None:
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
+    add_user_dir(parser)
     parser.add_argument("--out", type=folder, metavar="DIR", help=HELP["--out"])
     parser.add_argument("--sample", type=number(20), metavar="N", help=HELP["--sample"])
     parser.add_argument(

@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..text.checks import refuse, scan_lines
 from ..text.lines import decoded, read_lines
 from ..text.tokenizers import TOKENIZERS
-from .parser import Parser
+from .parser import Parser, add_user_dir
 
 # lines at once, in a terminal 1; translated shortest first, which wastes less padding
 BUFFER = 1000
@@ -100,6 +100,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         metavar="FILE",
         help="codes of subword-nmt for the lines; default: those beside the data",
     )
+    add_user_dir(parser)
     args, flags = parser.parse_with_flags(argv)
     if args.sentence and args.file != "-":
         raise UsageError(f"--sentence: stands for FILE, which is {args.file}; give one of them")

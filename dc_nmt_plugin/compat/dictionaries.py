@@ -8,7 +8,7 @@ from typing import Any
 from fairseq.models import ARCH_MODEL_REGISTRY
 
 from ..checkpoints.dictionaries import check_further_folders, check_text, record_of_text
-from ..checkpoints.loading import architecture_of, saved_settings
+from ..checkpoints.loading import architecture_of, check_mechanisms, saved_settings
 from ..checkpoints.loading import load_checkpoint as load_checkpoint_file
 from ..errors import UserError
 from ..flags import flag_name, value_of
@@ -60,7 +60,9 @@ def same_dictionaries(stock: Function) -> Function:
 def _check_all(paths: list[str], task: Any) -> None:
     for path in paths:
         if os.path.isfile(path):
-            check_text(path, load_checkpoint_file(path, mmap=True), task)
+            state = load_checkpoint_file(path, mmap=True)
+            check_mechanisms(saved_settings(state, "model"))  # fairseq fails without a reason
+            check_text(path, state, task)
 
 
 @replace(

@@ -15,7 +15,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from ..checkpoints.loading import architecture_of
 from ..errors import ConfigError, UserError, did_you_mean
 from ..flags import flag_name
-from ..names import JOINT_LOSSES
+from ..names import JOINT_LOSSES, MECHANISM_FOLDERS
 from .change import Function, change, replace
 
 
@@ -140,7 +140,7 @@ def _of_model(settings: Any) -> list[str]:
     config = getattr(ARCH_MODEL_REGISTRY.get(name), "config_class", None)
     if config is None:  # another model, or flags, which are checked when they are parsed
         return []
-    known = ["_name", *config.settings()]
+    known = ["_name", MECHANISM_FOLDERS, *config.settings()]
     unknown = [
         f"model.{setting}: {name} has no such setting.{did_you_mean(setting, known)}"
         for setting in settings

@@ -19,9 +19,9 @@ from omegaconf import OmegaConf
 
 from ..checkpoints.loading import architecture_of
 from ..checkpoints.plain import plain
-from ..flags import PLACES, recorded_flags
+from ..flags import PLACES, recorded_flags, value_of
 from ..machine import used_device
-from ..names import FAIRSEQS, version_of
+from ..names import FAIRSEQS, MECHANISM_FOLDERS, version_of
 from ..runs.finding import data_facts, preparation_of
 from ..runs.record import CURVE, RECORD, SCHEMA, Flags, Record, Training, run_folder, update_record
 from .change import Function, replace
@@ -206,6 +206,7 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
         architecture=architecture_of(cfg.model),
         seed=cfg.common.seed,
         settings=settings,
+        mechanisms=dict(value_of(cfg.model, MECHANISM_FOLDERS) or {}),
         training=training,
         decodings=before.decodings if before else (),
         written_in=os.path.abspath(folder),

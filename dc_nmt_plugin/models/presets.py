@@ -34,10 +34,24 @@ class Family:
     model: str  # registered name, as those below
     criterion: str = ""
     task: str = ""
+    folder: str = ""  # from outside this package: for --user-dir
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "criterion", self.criterion or self.name)
         object.__setattr__(self, "task", self.task or self.name)
+
+    def architectures(self) -> dict[str, Architecture]:
+        """Returns its architectures by name, ordered by variant and size."""
+        result = {}
+        for variant, settings in self.variants.items():
+            for size, dimensions in self.sizes.items():
+                name = "_".join(part for part in (self.name, variant, size) if part)
+                merged = {**dimensions, **settings}
+                # auxiliary decoders stand on layers below the top one, which small sizes lack
+                highest = int(merged.get("aux_layers", "0").rpartition(",")[2])
+                if highest < merged.get("encoder_layers", 1):
+                    result[name] = Architecture(name, self.model, merged, self)
+        return result
 
 
 # stock fairseq's, which the same recipes can train as a baseline; flags give its size
@@ -105,7 +119,7 @@ BOTH = {"ctx_context": "deep-global+deep"}
 
 _family = partial(Family, sizes=SIZES, model=TRANSFORMER)
 
-FAMILIES = (
+FAMILIES = [
     _family(
         name="transformer_standard",
         about="the Transformer of Vaswani et al. 2017, equal to fairseq's transformer",
@@ -222,20 +236,13 @@ FAMILIES = (
         criterion="gru_selfattn_residual",
         task="language_modeling",
     ),
-)
+]
 
 
 @functools.cache
 def architectures() -> Mapping[str, Architecture]:
     """Returns every architecture by name, ordered by family, variant and size."""
-    result = {}
+    result: dict[str, Architecture] = {}
     for family in FAMILIES:
-        for variant, settings in family.variants.items():
-            for size, dimensions in family.sizes.items():
-                name = "_".join(part for part in (family.name, variant, size) if part)
-                merged = {**dimensions, **settings}
-                # auxiliary decoders stand on layers below the top one, which small sizes lack
-                highest = int(merged.get("aux_layers", "0").rpartition(",")[2])
-                if highest < merged.get("encoder_layers", 1):
-                    result[name] = Architecture(name, family.model, merged, family)
+        result |= family.architectures()
     return MappingProxyType(result)

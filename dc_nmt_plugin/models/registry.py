@@ -9,6 +9,7 @@ from hydra.core.config_store import ConfigStore
 
 from .. import tasks as tasks
 from ..flags import value_of
+from ..names import MECHANISM_FOLDERS
 from .presets import Architecture, architectures
 from .recurrent import model as recurrent
 from .transformer import model as transformer
@@ -27,6 +28,8 @@ def _register(architecture: Architecture) -> None:
         for name, value in architecture.all_settings().items():
             if value_of(args, name) is None and value is not None:
                 setattr(args, name, value)
+        if architecture.family.folder:  # a checkpoint names the code that it needs
+            setattr(args, MECHANISM_FOLDERS, {architecture.name: architecture.family.folder})
 
     register_model_architecture(architecture.model, architecture.name)(apply)
 
@@ -42,6 +45,11 @@ def store_for_hydra() -> None:
         store.store(group="model", name=architecture.name, node=node, provider="dc_nmt_plugin")
 
 
-for each in architectures().values():
-    if each.name not in ARCH_MODEL_REGISTRY:  # the package may be imported under a second name
-        _register(each)
+def register_all() -> None:
+    """Registers every architecture that fairseq does not know yet."""
+    for architecture in architectures().values():
+        if architecture.name not in ARCH_MODEL_REGISTRY:
+            _register(architecture)
+
+
+register_all()

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .core.attention import check_heads
 from .core.dropout import dropout as drop
 from .core.flow import Flow
 from .core.initial_weights import input_projection, output_projection
@@ -96,6 +97,7 @@ class DualContextAttention(MultiHeadSelfAttention):
         bias: bool = True,
     ) -> None:
         super().__init__(num_heads=num_heads, dropout=dropout)
+        check_heads(embed_dim, num_heads)
         self.local = LocalContext(embed_dim=embed_dim, kernel=kernel, dropout=residual_dropout)
         # of r: [W^q of h_l; W^q of h_g; W^k of h_g; W^v of h_g]; of l_c: [W^k; W^v] of h_l
         self.in_proj = input_projection(nn.Linear(embed_dim, 4 * embed_dim, bias=bias), blocks=4)
@@ -107,13 +109,13 @@ class DualContextAttention(MultiHeadSelfAttention):
         output_projection(self.out_proj, contexts=2)
         self.out_proj.rescale(START)
 
-    def forward(self, x: Tensor, flow: Flow | None = None) -> Tensor:
+    def forward(self, x: Tensor, flow: Flow | Tensor | None = None) -> Tensor:
         """Returns ẑ of eq. (8), (B, T, C).
 
         See :class:`~.core.self_attention.MultiHeadSelfAttention` for the arguments. Records
         ``global_weights`` and ``local_weights`` (B, H, T, S).
         """
-        flow = Flow.alone(x) if flow is None else flow
+        flow = Flow.of(x, flow)
         l_c = self.local(x, flow.mask, flow.session)
         local_query, query, key, value = self.heads(self.in_proj(x), 4)
         local_key, local_value = self.heads(self.local_proj(l_c), 2)

@@ -81,7 +81,15 @@ def _unit(
     )
 
 
-class LinearAggregation(nn.Module):
+class Aggregation(nn.Module):
+    """Base of what makes one source representation of several encoder layers."""
+
+    def forward(self, features: Sequence[Tensor]) -> Tensor:
+        """Maps n tensors (S, M, C), lowest encoder layer first, to H^a (S, M, C)."""
+        raise NotImplementedError
+
+
+class LinearAggregation(Aggregation):
     """All features in one unit.
 
     S-Agg, "linear feature summation", with sums: H^a = Σ_i W^i f^i, eq. (3.1). C-Agg, "linear
@@ -101,12 +109,12 @@ class LinearAggregation(nn.Module):
         self.unit = _unit(embed_dim, num_layers, ffn_dim, dropout)
 
     def forward(self, features: Sequence[Tensor]) -> Tensor:
-        """Maps n tensors (S, M, C), lowest encoder layer first, to H^a (S, M, C)."""
+        """See :class:`Aggregation`."""
         output: Tensor = self.unit(features)
         return output
 
 
-class IterativeAggregation(nn.Module):
+class IterativeAggregation(Aggregation):
     """H_1 = f^1, H_i = unit_i([f^i, H_{i-1}]), H^a = H_n.
 
     Iter-S-Agg, "iterative feature summation", with sums: eq. (3.2). Iter-C-Agg, "iterative feature
@@ -125,7 +133,7 @@ class IterativeAggregation(nn.Module):
         )
 
     def forward(self, features: Sequence[Tensor]) -> Tensor:
-        """Maps n tensors (S, M, C), lowest encoder layer first, to H^a (S, M, C)."""
+        """See :class:`Aggregation`."""
         output = features[0]
         for unit, feature in zip(self.units, features[1:], strict=True):
             output = unit([feature, output])  # Eqs (3.2), (3.5)

@@ -117,6 +117,8 @@ class Mechanism:
         options: that a user chooses
         fixed: argument of the class → value, where a class has several names
         contradictions: between options
+        folder: of a mechanism from outside this package, for ``--user-dir``
+        reference: its equations by loops, if ``dc-nmt check-mechanism`` can compare them
     """
 
     name: str
@@ -124,6 +126,8 @@ class Mechanism:
     options: tuple[Option, ...] = ()
     fixed: Values = field(default_factory=dict)
     contradictions: tuple[Contradiction, ...] = ()
+    folder: str = ""
+    reference: Callable[..., Any] | None = None
 
     @property
     def class_(self) -> type:
@@ -140,7 +144,7 @@ class Mechanism:
 
     def setting(self, option: Option) -> str:
         """Returns the name of an option's setting."""
-        return option.setting or f"{self.name}_{option.name}"
+        return option.setting or f"{self.name}_{option.name}".replace("-", "_")
 
     def problems(self, values: Values, highest_layer: int, names: Mapping[str, str]) -> list[str]:
         """Returns a sentence for each contradiction.
@@ -177,13 +181,17 @@ class Mechanism:
         """Returns a module of the class.
 
         Args:
-            options: values of all options
+            options: values of all options; those that ``__init__`` does not name become attributes
             known: facts about the model, such as ``embed_dim``; the class gets those that its
                 ``__init__`` names
         """
-        names = _arguments(self.class_)
+        names, _ = arguments_of(self.class_)
         arguments = {**known, **self.fixed, **options}
-        return self.class_(**{name: arguments[name] for name in arguments if name in names})
+        module = self.class_(**{name: arguments[name] for name in arguments if name in names})
+        for name in options:
+            if name not in names:
+                setattr(module, name, options[name])
+        return module
 
 
 @dataclass(frozen=True)
@@ -200,16 +208,26 @@ class SourceFeature(Mechanism):
     aggregates: bool = False  # several layers into one
 
 
-def _arguments(class_: type) -> set[str]:
-    """Returns the arguments of a class by name; ``**others`` are those of its base."""
-    names: set[str] = set()
+def arguments_of(class_: type) -> tuple[list[str], list[str]]:
+    """Returns the arguments of a class by name, all and those without a default.
+
+    ``**others`` of a class are the arguments of its base.
+    """
+    names: list[str] = []
+    required: list[str] = []
     for base in class_.__mro__:
-        if "__init__" in vars(base):
-            parameters = inspect.signature(vars(base)["__init__"]).parameters.values()
-            names |= {parameter.name for parameter in parameters}
-            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-                break
-    return names
+        if "__init__" not in vars(base):
+            continue
+        others = False
+        for parameter in list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]:
+            others = others or parameter.kind is parameter.VAR_KEYWORD
+            if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+                if parameter.default is parameter.empty and parameter.name not in names:
+                    required.append(parameter.name)
+                names.append(parameter.name)
+        if not others:
+            break
+    return names, required
 
 
 # -- axis A: self-attention ------------------------------------------------------------------------

@@ -13,15 +13,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .core.attention import attend, softmax, split_heads
+from .core.attention import AttentionToSource, attend, check_heads, softmax, split_heads
 from .core.flow import Flow
 from .core.initial_weights import input_projection, output_projection
-from .core.recording import Recordable
 from .core.source import Source
 from .joint_attention import joint_logits, sums_of_sentences
 
 
-class MultiLayerAttention(Recordable):
+class MultiLayerAttention(AttentionToSource):
     """MLMHA: separate q/k/v projections for each source layer, eqs (3.7)-(3.11).
 
     =====================  =========================  =======================
@@ -63,6 +62,7 @@ class MultiLayerAttention(Recordable):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        check_heads(embed_dim, num_heads)
         self.num_heads = num_heads
         self.head_dim = embed_dim // num_heads
         self.num_layers = num_layers

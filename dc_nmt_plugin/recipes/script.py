@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from ..names import USER_DIR_VARIABLE
 from ..steps import VARIABLE, Line, Plan, Step, Variable
 
 WIDTH = 96
@@ -41,6 +43,8 @@ def script(plan: Plan, printed_by: Sequence[str]) -> str:
         printed_by: the command
     """
     lines = [HEAD.format(printed_by=" ".join(map(quoted, printed_by)))]
+    if os.environ.get(USER_DIR_VARIABLE):  # set by --user-dir
+        lines.append(f"export {USER_DIR_VARIABLE}={quoted(os.environ[USER_DIR_VARIABLE])}")
     lines += map(_assignment, plan.variables)
     if any(variable.name == "GPUS" for variable in plan.variables):
         lines.append(NO_GPU)

@@ -117,6 +117,7 @@ class Record:
     architecture: str | None = None  # value of --arch
     seed: int | None = None
     settings: Flags = field(default_factory=dict)  # flags of fairseq-train
+    mechanisms: dict[str, str] = field(default_factory=dict)  # from --user-dir → its folder
     training: Training = field(default_factory=Training)
     checkpoints: tuple[str, ...] = ()
     decodings: tuple[Decoding, ...] = ()

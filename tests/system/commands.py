@@ -75,7 +75,7 @@ class Run:
 
     Args:
         folder: where its output is kept
-        program: the name after ``fairseq-``
+        program: the name after ``fairseq-``, or ``dc-nmt``
         arguments: its command line
         before: called in the new process before the program
         environment: variables of the new process, on top of this one's
@@ -96,7 +96,8 @@ class Run:
         def call() -> object:
             os.environ.update(environment or {})
             before()
-            return forks.run_program([f"fairseq-{program}", *map(str, arguments)])
+            name = program if program == "dc-nmt" else f"fairseq-{program}"
+            return forks.run_program([name, *map(str, arguments)])
 
         with open(self.files[0], "wb") as output, open(self.files[1], "wb") as errors:
             self.process = forks.Fork(call, output, errors)

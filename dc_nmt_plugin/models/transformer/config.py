@@ -12,6 +12,7 @@ from ...modules.mechanisms import (
     STANDARD,
     TOP,
     Mechanism,
+    SourceFeature,
     decoder_kinds,
     mechanisms,
 )
@@ -142,6 +143,24 @@ class TransformerConfig(CheckedConfig):
     aux_fusion: bool = flag(
         False, "auxiliary information fusion: the main decoder reads the auxiliary decoders"
     )
+
+    @classmethod
+    def read(cls, args: Any) -> "TransformerConfig":
+        """Returns the settings in flags, or in a checkpoint.
+
+        Raises:
+            UserError: a mechanism is from outside this package, and nobody has imported it
+        """
+        from ...checkpoints.loading import check_mechanisms  # with torch
+
+        check_mechanisms(args)
+        return read_config(args, cls)
+
+    def folders(self) -> dict[str, str]:
+        """Returns the mechanisms of the model from outside this package, with their folders."""
+        used: list[Mechanism] = [SOURCE_FEATURES[self.source_features]]
+        used += [spec.mechanism for side in SIDES for spec in self.self_attentions(side)]
+        return {mechanism.name: mechanism.folder for mechanism in used if mechanism.folder}
 
     @classmethod
     def settings(cls) -> dict[str, Setting]:
@@ -283,6 +302,9 @@ class TransformerConfig(CheckedConfig):
                 f"--source-layers: {number} is not within 1-{self.encoder_layers} "
                 f"(--encoder-layers {self.encoder_layers})."
             )
+        feature = SOURCE_FEATURES[name]
+        flags = {each.name: flag_name(feature.setting(each)) for each in feature.options}
+        yield from feature.problems(self.options_of(feature), self.encoder_layers, flags)
 
     def _aux_layers(self) -> list[str]:
         """Splits --aux-layers; Hydra turns a list of one number into a number."""
@@ -328,14 +350,14 @@ def idle_settings(flags: Any) -> dict[str, str]:
     Returns:
         setting → what it is for, and what to do; nothing for contradictory flags
     """
-    cfg = read_config(flags, TransformerConfig)
+    cfg = TransformerConfig.read(flags)
     try:
         cfg.check()
     except ConfigError:  # building the model refuses them
         return {}
     idle: dict[str, str] = {}
-    for kind in SELF_ATTENTIONS.values():
-        idle |= _idle_options(cfg, kind)
+    for mechanism in mechanisms():
+        idle |= _idle_options(cfg, mechanism)
     for side in SIDES:
         if getattr(cfg, f"{side}_self_attention") == "standard":
             idle[f"{side}_self_attention_layers"] = (
@@ -352,23 +374,29 @@ def idle_settings(flags: Any) -> dict[str, str]:
     return idle
 
 
-def _idle_options(cfg: TransformerConfig, kind: Mechanism) -> dict[str, str]:
-    """Returns the settings of a kind of self-attention that no layer uses."""
-    specs = [spec for side in SIDES for spec in cfg.self_attentions(side)]
-    layers = [spec.options for spec in specs if spec.mechanism is kind]
+def _idle_options(cfg: TransformerConfig, mechanism: Mechanism) -> dict[str, str]:
+    """Returns the settings of a mechanism's options that nothing in the model uses."""
+    if isinstance(mechanism, SourceFeature):
+        axis, flag = "source features", "--source-features"
+        chosen = cfg.source_features == mechanism.name
+        modules = [cfg.options_of(mechanism)] if chosen else []
+    else:
+        axis, flag = "self-attention", "--encoder-self-attention"
+        specs = [spec for side in SIDES for spec in cfg.self_attentions(side)]
+        modules = [dict(spec.options) for spec in specs if spec.mechanism is mechanism]
     idle = {}
-    for option in kind.options:
-        setting = kind.setting(option)
-        if not layers:
+    for option in mechanism.options:
+        setting = mechanism.setting(option)
+        if not modules:
             idle[setting] = (
-                f"is for {kind.name} self-attention, and this model has none; leave it out, or "
-                f"give --encoder-self-attention {kind.name}."
+                f"is for {mechanism.name} {axis}, and this model has none; leave it out, or give "
+                f"{flag} {mechanism.name}."
             )
-        elif all(values[option.name] != getattr(cfg, setting) for values in layers):
+        elif all(values[option.name] != getattr(cfg, setting) for values in modules):
             idle[setting] = (
                 f"no layer has this {option.name}, because --encoder-layers-of or "
                 "--decoder-layers-of gives another one; leave one of them out."
             )
-        elif option.used and not any(map(option.used, layers)):
+        elif option.used and not any(map(option.used, modules)):
             idle[setting] = f"is for {option.used_for}, which no layer has."
     return idle

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoderDecoderModel, register_model
+from omegaconf import OmegaConf, open_dict
 
 from ...errors import ConfigError
-from ...names import STOCK_LOSSES
-from ..options import Configured, read_config
+from ...flags import value_of
+from ...names import MECHANISM_FOLDERS, STOCK_LOSSES
+from ..options import Configured
 from .build import build_decoder, build_encoder, token_matrix
 from .config import MODEL_NAME, TransformerConfig, idle_settings
 from .decoder import IGNORED, TransformerDecoder
@@ -37,8 +40,9 @@ class TransformerModel(Configured, FairseqEncoderDecoderModel):
         Raises:
             ConfigError: the flags contradict each other or the dictionaries
         """
-        cfg = read_config(args, TransformerConfig)
+        cfg = TransformerConfig.read(args)
         cfg.check()
+        _remember(args, cfg)
         if cfg.auxiliary_layers and getattr(args, "criterion", None) in STOCK_LOSSES:
             raise ConfigError(IGNORED)  # before anything is written; others at the first step
         return build(cfg, task.source_dictionary, task.target_dictionary)
@@ -48,6 +52,14 @@ class TransformerModel(Configured, FairseqEncoderDecoderModel):
         if is_stock(state_dict):
             stock_to_plugin(state_dict)
         super().upgrade_state_dict_named(state_dict, name)
+
+
+def _remember(args: Any, cfg: TransformerConfig) -> None:
+    """Writes the folders of code from outside into the settings, and so into checkpoints."""
+    folders = {**(value_of(args, MECHANISM_FOLDERS) or {}), **cfg.folders()}
+    if folders:
+        with open_dict(args) if OmegaConf.is_config(args) else nullcontext():
+            setattr(args, MECHANISM_FOLDERS, folders)
 
 
 def build(cfg: TransformerConfig, source: Dictionary, target: Dictionary) -> TransformerModel:

@@ -22,7 +22,6 @@ from ...checkpoints.loading import DEAD_PARAMETERS, POSITION_MARKER
 from ...checkpoints.plain import plain
 from ...errors import UserError
 from ...modules.feed_forward import GATED
-from ..options import read_config
 from .config import SIDES, TransformerConfig
 
 StateDict = dict[str, Any]
@@ -109,7 +108,7 @@ def drop_auxiliary(state: StateDict, name: str) -> StateDict:
         UserError: the main decoder reads the auxiliary ones (fusion), or it is no Transformer
     """
     flags = _model_flags(state, name)
-    cfg = read_config(flags, TransformerConfig)
+    cfg = TransformerConfig.read(flags)
     if cfg.aux_fusion:
         raise UserError(
             f"{name}: was trained with --aux-fusion: its main decoder reads the auxiliary decoders "
@@ -140,7 +139,7 @@ def to_stock(state: StateDict, name: str, flag: str = "--stock") -> StateDict:
         UserError: the model has something that fairseq's ``transformer`` does not have
     """
     flags = _model_flags(state, name)
-    cfg = read_config(flags, TransformerConfig)
+    cfg = TransformerConfig.read(flags)
     extra = _beyond_stock(cfg)
     if extra:
         raise UserError(

@@ -20,6 +20,19 @@ from .recording import Recordable
 from .source import Source
 
 
+def check_heads(embed_dim: int, num_heads: int) -> None:
+    """Checks the sizes of an attention when it is made.
+
+    Raises:
+        ValueError: the heads do not divide the width
+    """
+    if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
+        raise ValueError(
+            f"num_heads: {num_heads} heads do not divide embed_dim {embed_dim}; the width of a "
+            "head is embed_dim / num_heads"
+        )
+
+
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
     """Splits heads, (B, T, C) → (B, H, T, K)."""
     batch, length, width = x.shape
@@ -108,7 +121,26 @@ def attend(
     return drop(weights, dropout, True) @ value, weights  # (B, H, T, S) @ (B, H, S, K)
 
 
-class SourceAttention(Recordable):
+class AttentionToSource(Recordable):
+    """Base of encoder-decoder attentions: of what a decoder layer reads of the encoder.
+
+    Records ``weights`` (R, …, T, M), whose mean over heads and source layers is the alignment.
+    """
+
+    def forward(self, x: Tensor, flow: Flow) -> Tensor:
+        """
+        Args:
+            x: (R, T, C) queries, R = sentences × beam, the hypotheses of a sentence adjacent
+            flow: its ``source``, and the decoding session; with one, what :meth:`Source.cached`
+                keeps is computed once a sentence
+
+        Returns:
+            (R, T, C)
+        """
+        raise NotImplementedError
+
+
+class SourceAttention(AttentionToSource):
     """Encoder-decoder attention over one source representation (Vaswani et al. 2017, 3.2.3).
 
     Keys and values depend only on the sentence. In decoding they are projected once per sentence
@@ -132,6 +164,7 @@ class SourceAttention(Recordable):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        check_heads(embed_dim, num_heads)
         self.num_heads = num_heads
         self.dropout = dropout
         shared_width = source_dim == embed_dim
@@ -144,15 +177,7 @@ class SourceAttention(Recordable):
         self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
 
     def forward(self, x: Tensor, flow: Flow) -> Tensor:
-        """
-        Args:
-            x: (R, T, C) queries, R = sentences × beam, the hypotheses of a sentence adjacent
-            flow: the source, and the decoding session; with one, keys and values are kept in the
-                source
-
-        Returns:
-            (R, T, C); records ``weights`` (R, H, T, M)
-        """
+        """See :class:`AttentionToSource`; records ``weights`` (R, H, T, M)."""
         rows, length, width = x.shape
         source = flow.source
         key, value = source.cached(self, self.project_source, keep=flow.session is not None)

@@ -56,11 +56,28 @@ class Flow:
         self._shared: dict[object, Any] = {}
 
     @classmethod
-    def alone(cls, x: Tensor) -> Flow:
-        """Returns the flow of a module that is used outside a stack, with its input x (B, T, C)."""
-        flow = cls()
-        flow.inputs.append(x)
-        return flow
+    def of(cls, x: Tensor, flow: Flow | Tensor | None) -> Flow:
+        """Returns the flow of a module, which may be used outside a stack.
+
+        Args:
+            x: (B, T, C) its input
+            flow: of a stack, which is returned; or padding (B, T) of x alone, True at padding; or
+                None without padding
+
+        Raises:
+            TypeError: something else, such as a mask of another form
+        """
+        if isinstance(flow, Flow):
+            return flow
+        padding = isinstance(flow, Tensor) and flow.dtype is torch.bool
+        if flow is not None and not (padding and flow.shape == x.shape[:2]):
+            raise TypeError(
+                "flow must be a Flow, such as Flow(SequenceMask.build(padding, causal=True)), or "
+                "padding (B, T), bool, True at padding"
+            )
+        alone = cls(SequenceMask.build(flow))
+        alone.inputs.append(x)
+        return alone
 
     @property
     def is_causal(self) -> bool:

@@ -10,7 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import attention_logits, masked, merge_heads, softmax, split_heads
+from .attention import (
+    attention_logits,
+    check_heads,
+    masked,
+    merge_heads,
+    softmax,
+    split_heads,
+)
 from .dropout import dropout as drop
 from .flow import Flow
 from .initial_weights import input_projection, output_projection
@@ -36,12 +43,12 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         self.dropout = dropout
         self.positions: Positions | None = None  # given by the builder, to any kind
 
-    def forward(self, x: Tensor, flow: Flow | None = None) -> Tensor:
+    def forward(self, x: Tensor, flow: Flow | Tensor | None = None) -> Tensor:
         """
         Args:
             x: (B, T, C) the layer's input; when decoding (``flow.session``) the new position, T = 1
-            flow: everything else that the pass through the stack offers; None: x alone, without
-                padding, and not causal
+            flow: everything else that the pass through the stack offers; of x alone, its padding
+                (B, T), True at padding; or None without padding. Alone, it is not causal
 
         Returns:
             (B, T, C)
@@ -113,7 +120,7 @@ class MultiHeadSelfAttention(Recordable, Stateful):
             )
             return merge_heads(fused)
         logits = masked(self.logits(query, key, flow), mask, flow.is_causal)
-        weights = softmax(logits, value.dtype)
+        weights = self.weights(softmax(logits, value.dtype), flow)
         self.record(**{record: weights})
         weights = drop(weights, dropout, self.training)
         output = weights @ value  # (B, H, T, S) @ (B, H, S, K)
@@ -138,12 +145,29 @@ class MultiHeadSelfAttention(Recordable, Stateful):
         added = self.positions.scores(query, key.size(-2), flow) if self.positions else 0.0
         return attention_logits(query, key, added)
 
+    def weights(self, weights: Tensor, flow: Flow) -> Tensor:
+        """Returns the attention weights after the softmax as they are.
+
+        The hook of kinds that change them, with the same promise as :meth:`logits`. They are 0
+        where a mask is; dropout follows. The changed weights are what is recorded.
+
+        Args:
+            weights: (B, H, T, S), of the queries and keys of :meth:`logits`
+
+        Returns:
+            (B, H, T, S)
+        """
+        return weights
+
     @property
     def needs_logits(self) -> bool:
         """Returns whether attention is more than softmax(q kᵀ / √K) v, and cannot be fused."""
-        # a kind that replaces `logits`, as a method or on the object, need not declare it here
-        replaced = getattr(self.logits, "__func__", None) is not MultiHeadSelfAttention.logits
-        return replaced or (self.positions is not None and self.positions.in_logits)
+        # a kind that replaces a hook, as a method or on the object, need not declare it here
+        for hook in ("logits", "weights"):
+            replaced = getattr(getattr(self, hook), "__func__", None)
+            if replaced is not getattr(MultiHeadSelfAttention, hook):
+                return True
+        return self.positions is not None and self.positions.in_logits
 
 
 class SelfAttention(MultiHeadSelfAttention):
@@ -162,12 +186,13 @@ class SelfAttention(MultiHeadSelfAttention):
         self, *, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True
     ) -> None:
         super().__init__(num_heads=num_heads, dropout=dropout)
+        check_heads(embed_dim, num_heads)
         self.in_proj = input_projection(nn.Linear(embed_dim, 3 * embed_dim, bias=bias), blocks=3)
         self.out_proj = output_projection(nn.Linear(embed_dim, embed_dim, bias=bias))
 
-    def forward(self, x: Tensor, flow: Flow | None = None) -> Tensor:
+    def forward(self, x: Tensor, flow: Flow | Tensor | None = None) -> Tensor:
         """See :class:`MultiHeadSelfAttention`; records ``weights`` (B, H, T, S)."""
-        flow = Flow.alone(x) if flow is None else flow
+        flow = Flow.of(x, flow)
         query, key, value = self.project(x, flow)
         output: Tensor = self.out_proj(self.attend(query, key, value, flow))
         return output  # (B, T, C)

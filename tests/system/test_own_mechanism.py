@@ -1,0 +1,154 @@
+"""Mechanisms of a folder that ``--user-dir`` names, by the programs that users start."""
+
+import pytest
+import torch
+from commands import ROOT, assert_explained, real, run
+from systems import SMALL, SOURCE, TARGET, load, training
+
+from dc_nmt_plugin.extension import VARIABLE
+from dc_nmt_plugin.runs.record import read_record
+
+GAUSSIAN = """
+import torch
+import dc_nmt_plugin as dc
+print("the folder runs")
+
+@dc.register_self_attention(
+    "gaussian", options=[dc.Option("window", 4.0, "standard deviation in tokens", at_least=0.5)]
+)
+class GaussianAttention(dc.SelfAttention):
+    def logits(self, query, key, flow):
+        here = flow.first_position + torch.arange(query.size(-2))
+        distance = here[:, None] - torch.arange(key.size(-2))
+        return super().logits(query, key, flow) - distance**2 / (2 * self.window**2)
+
+@dc.register_source_feature("power-mean", options=[dc.Option("power", 2, "exponent", at_least=1)])
+class PowerMean(dc.Aggregation):
+    def forward(self, features):
+        return torch.stack(list(features)).abs().pow(self.power).mean(0).pow(1 / self.power)
+
+dc.register_architecture("own_net", {"encoder_self_attention": "gaussian"})
+"""
+FLAGS = ["--task", "translation_dc_nmt", "--criterion", "joint_label_smoothed_cross_entropy"]
+FLAGS += ["--arch", "own_net", "--gaussian-window", 3, "--source-features", "power-mean"]
+FLAGS += ["--decoder-layers-of", "gaussian(window=2)"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("users") / "gaussian_window"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(GAUSSIAN, "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def save(corpus, folder, tmp_path_factory):
+    """A run that was stopped and continued."""
+    save = tmp_path_factory.mktemp("own") / "save"
+    for updates in (3, 6):
+        words = training(corpus, save, *FLAGS, "--user-dir", folder, "--max-update", updates)
+        run(save, "train", *words).good()
+    return save
+
+
+def test_a_run_continues_and_names_what_it_needs(save, corpus, folder, tmp_path):
+    words = training(corpus, tmp_path, *FLAGS, "--user-dir", folder, "--max-update", 6)
+    run(tmp_path, "train", *words).good()
+    once, continued = load(tmp_path), load(save)
+    assert all(torch.equal(once["model"][key], value) for key, value in continued["model"].items())
+    needed = dict.fromkeys(("own_net", "power-mean", "gaussian"), str(folder))
+    assert continued["cfg"]["model"].mechanism_folders == needed
+    record = read_record(save)
+    assert record.mechanisms == needed
+    assert record.settings["gaussian-window"] == 3 and record.architecture == "own_net"
+
+
+def test_both_searches_and_every_program_use_it(save, corpus, folder, tmp_path):
+    languages = ["--source-lang", SOURCE, "--target-lang", TARGET, "--cpu", "--beam", 3]
+    words = [corpus, "--path", save / "checkpoint_last.pt", *languages, "--max-len-b", 9]
+    found = {}
+    # fairseq's own task has fairseq's own search
+    for task in ("translation_dc_nmt", "translation"):
+        done = run(tmp_path, "generate", *words, "--task", task, "--user-dir", folder).good()
+        found[task] = {number: text for number, (_, text) in done.hypotheses().items()}
+    assert found["translation_dc_nmt"] == found["translation"] and len(found["translation"]) == 50
+    text = tmp_path / "text"
+    text.write_text("badun kefar\n", "utf-8")
+    interactive = [*words, "--task", "translation_dc_nmt", "--input", text]
+    run(tmp_path, "interactive", *interactive, "--user-dir", folder).good()
+    validation = [corpus, "--path", save / "checkpoint_last.pt", *languages[:5], *FLAGS[:4]]
+    validation += ["--valid-subset", "test1", "--batch-size", 5, "--user-dir", folder]
+    run(tmp_path, "validate", *validation).good()
+    mean = tmp_path / "mean.pt"
+    run(tmp_path, "dc-nmt", "average", save / "checkpoint_last.pt", "--out", mean).good()
+    for command in (
+        ["translate", save, text, "--cpu", "--tokenizer", "none"],
+        ["analyze", "attention", save, "--cpu", "--subset", "test1"],
+        ["analyze", "matrix", mean, "--cpu", "--data", corpus, "--subset", "test1"],
+        ["export", save, "--run", tmp_path / "packed"],
+    ):
+        done = run(tmp_path, "dc-nmt", *command, "--user-dir", folder).good()
+        assert done.output.startswith("the folder runs\n") and len(done.output) > 20
+    (model,) = (tmp_path / "packed").glob("**/*.pt")
+    packed = torch.load(model, weights_only=True)
+    assert packed["cfg"]["model"].mechanism_folders["gaussian"] == folder.name
+    words = ["translate", tmp_path / "packed", text, "--cpu", "--tokenizer", "none"]
+    moved = folder.rename(tmp_path / "moved")
+    run(tmp_path, "dc-nmt", *words, "--user-dir", moved).good()
+    moved.rename(folder)
+
+
+def test_no_file_of_a_run_has_a_folder_imported(save, corpus, folder, tmp_path):
+    text = tmp_path / "text"
+    text.write_text("badun kefar\n", "utf-8")
+    plugin = ["--user-dir", ROOT / "dc_nmt_plugin", "--task", "translation_dc_nmt"]
+    checkpoint = save / "checkpoint_last.pt"
+    languages = ["--source-lang", SOURCE, "--target-lang", TARGET, "--cpu"]
+    commands = [
+        ("generate", corpus, "--path", checkpoint, *languages, *plugin),
+        ("dc-nmt", "translate", save, text, "--cpu", "--tokenizer", "none"),
+        ("dc-nmt", "analyze", "attention", save, "--cpu"),
+        ("dc-nmt", "export", save, "--stock", "--out", tmp_path / "stock.pt"),
+    ]
+    for program, *words in commands:
+        done = run(tmp_path, program, *words)
+        assert "the folder runs" not in done.output + done.errors
+        assert done.code == 1 and "Traceback" not in done.errors
+        assert "needs 'own_net', which is code outside this package" in done.errors
+        assert f"--user-dir {folder}" in done.errors
+    run(tmp_path, "dc-nmt", "export", save, "--run", tmp_path / "packed").good()  # needs no model
+
+
+def test_hydra_and_the_variable(corpus, folder, tmp_path):
+    variable = {VARIABLE: str(folder)}
+    words = [f"model.{name[2:].replace('-', '_')}" for name in SMALL[::2]]
+    words = [f"{name}={value}" for name, value in zip(words, SMALL[1::2], strict=True)]
+    words += f"""model=own_net model.gaussian_window=2.5 model.decoder_self_attention=gaussian
+        task=translation_dc_nmt task.data={corpus} criterion=joint_label_smoothed_cross_entropy
+        optimizer=adam lr_scheduler=fixed optimization.lr=[0.01] optimization.max_update=2
+        dataset.max_tokens=80 dataset.num_workers=0 dataset.disable_validation=true
+        common.cpu=true common.user_dir={folder} checkpoint.save_dir={tmp_path}/save
+        hydra.run.dir={tmp_path}/hydra""".split()
+    done = real("fairseq-hydra-train", *words, folder=tmp_path).good()
+    assert "the folder runs" in done.output
+    record = read_record(tmp_path / "save")
+    assert record.settings["gaussian-window"] == 2.5
+    assert record.mechanisms == {"gaussian": str(folder), "own_net": str(folder)}
+    text = tmp_path / "text"
+    text.write_text("badun kefar\n", "utf-8")
+    words = ["translate", tmp_path / "save", text, "--cpu", "--tokenizer", "none"]
+    run(tmp_path, "dc-nmt", *words, environment=variable).good()
+
+
+def test_wrong_values_are_one_sentence(corpus, folder, tmp_path):
+    for flags, pieces in (
+        (["--gaussian-window", 0.1], ["--gaussian-window: 0.1 is not at least 0.5"]),
+        (["--encoder-self-attention", "gausian"], ["'gausian' is not one", "Did you mean 'gaus"]),
+        (["--decoder-layers-of", "gaussian(width=1)"], ["option: 'width' is not one of window"]),
+        (["--source-features", "top"], ["--power-mean-power: is for power-mean source features"]),
+    ):
+        changes = [*FLAGS, "--power-mean-power", 3, "--user-dir", folder, *flags]
+        done = run(tmp_path, "train", *training(corpus, tmp_path / "save", *changes))
+        assert_explained(done, *pieces)
+    assert not (tmp_path / "save").exists() or not list((tmp_path / "save").glob("*.pt"))
