@@ -4,10 +4,11 @@
 # the same command continues. To train on after it has finished, remove the folder of --keep.
 #
 # usage: examples/europarl_en_fr/gpu.sh [SYSTEM …] [options] [-- flags of fairseq-train]
-#   SYSTEM               architecture; default: seven systems
+#   SYSTEM               architecture, or 'NAME=ARCHITECTURE FLAGS' with flags of its own; default: seven systems
 #   --minutes N          of training; default 8
 #   --seed N             default 1; given again, every system is trained with each seed
 #   --keep DIR           translations, records and learning curves; default OUT/kept-sSEED
+#   --equal-time         then also evaluate each system after its own last updates, as "time", into DIR/equal-time
 #   --parameters SYSTEM  keep the parameters of this system too, in parts of 15 MB; may be given again
 #   --out DIR            as of dc-nmt prepare; default runs/TASK
 #   --task TASK          default europarl_en_fr
@@ -18,7 +19,17 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
 
 systems=() seeds=() failed=() parameters=() flags=() sample=()
-task=europarl_en_fr minutes=8 out="" keep="" device=gpu
+declare -A words=() # system → architecture and flags
+task=europarl_en_fr minutes=8 out="" keep="" device=gpu equal_time=no
+
+# add_system WORD: NAME, or NAME=ARCHITECTURE FLAGS. Bash evaluates a name with other characters, as in $(…).
+add_system() {
+  local name=${1%%=*}
+  [[ $name =~ ^[A-Za-z0-9_.-]+$ ]] || die "'$name' is no name of a system: use letters, digits and _ . -"
+  [[ " ${systems[*]-} " != *" $name "* ]] || die "system '$name' was given twice"
+  systems+=("$name")
+  words[$name]=${1#*=}
+}
 while [ $# -gt 0 ]; do
   case $1 in
     --minutes | --seed | --keep | --parameters | --out | --task | --sample) [ $# -ge 2 ] || die "$1 needs a value" ;;&
@@ -29,6 +40,7 @@ while [ $# -gt 0 ]; do
     --out) out=$2 && shift ;;
     --task) task=$2 && shift ;;
     --sample) sample=(--sample "$2") && shift ;;
+    --equal-time) equal_time=yes ;;
     --cpu) device=cpu ;;
     -h | --help) show_help ;;
     --)
@@ -36,16 +48,17 @@ while [ $# -gt 0 ]; do
       break
       ;;
     -*) die "unknown option '$1'; --help lists all; flags of fairseq-train come after --" ;;
-    *) systems+=("$1") ;;
+    *) add_system "$1" ;;
   esac
   shift
 done
-[ ${#systems[@]} -gt 0 ] || systems=(transformer_standard transformer_dc transformer_cross_agg transformer_mlmha
-  transformer_mlmha_iter_c_agg transformer_ms_aux_aif transformer_ctxaware)
+if [ ${#systems[@]} -eq 0 ]; then
+  for system in transformer_{standard,dc,cross_agg,mlmha,mlmha_iter_c_agg,ms_aux_aif,ctxaware}; do add_system "$system"; done
+fi
 [ ${#seeds[@]} -gt 0 ] || seeds=(1)
 runs=() # SYSTEM-sSEED
 for seed in "${seeds[@]}"; do
-  [[ $seed =~ ^[0-9]+$ ]] || die "--seed '$seed' is no whole number"
+  [[ $seed =~ ^(0|[1-9][0-9]*)$ ]] || die "--seed '$seed' is no whole number, such as 1"
   [[ " ${runs[*]-} " != *"-s$seed "* ]] || die "--seed '$seed' was given twice"
   runs+=("${systems[@]/%/-s$seed}")
 done
@@ -67,12 +80,37 @@ training=(--bf16 --keep-interval-updates 25 --max-tokens-valid 16384) machine=(-
 
 # choose RUN: sets `chosen_run`, the words by which dc-nmt finds its text, architecture and folder
 choose() {
-  chosen_run=("$task" "${1%-s*}" --name "$1" --seed "${1##*-s}" --out "$out" ${sample[@]+"${sample[@]}"})
+  local arch=${words[${1%-s*}]}
+  chosen_run=("$task" "${arch%% *}" --name "$1" --seed "${1##*-s}" --out "$out" ${sample[@]+"${sample[@]}"})
 }
 # updates_of RUN: those of its checkpoints, one a line
 updates_of() {
   find "$out/$1/checkpoints" -maxdepth 1 -name 'checkpoint_*_*.pt' 2>/dev/null |
     sed 's/.*_//; s/\.pt$//' | sort -n || true # without a folder, none
+}
+# last_common RUN…: the last update for which all of them have a checkpoint
+last_common() {
+  local run
+  for run in "$@"; do updates_of "$run"; done | sort -n | uniq -c | awk -v n=$# '$1 == n { last = $2 } END { print last }'
+}
+# put_aside UPDATE RUN…: their checkpoints of later updates
+put_aside() {
+  local run update
+  for run in "${@:2}"; do
+    mkdir -p "$out/$run/later"
+    for update in $(updates_of "$run"); do
+      [ "$update" -le "$1" ] || mv "$out/$run"/checkpoints/checkpoint_*_"$update".pt "$out/$run/later/"
+    done
+  done
+}
+# bring_back RUN…: what was put aside
+bring_back() {
+  local run
+  for run in "$@"; do
+    [ -d "$out/$run/later" ] || continue
+    find "$out/$run/later" -name '*.pt' -exec mv -f {} "$out/$run/checkpoints/" \;
+    rmdir "$out/$run/later"
+  done
 }
 
 # together WHAT RUN…: calls the function WHAT for all runs at once, with a log each. Shows a failure at once, and
@@ -128,22 +166,38 @@ progress() {
 }
 
 train() {
-  local graphs=()
-  [[ $device = cpu || $1 != transformer_* ]] || graphs=(--cuda-graphs) # not fairseq's own, not recurrent ones
+  local graphs=() words_of_run
   choose "$1"
-  exec dc-nmt train "${chosen_run[@]}" "${machine[@]}" "${training[@]}" ${graphs[@]+"${graphs[@]}"} ${flags[@]+"${flags[@]}"}
+  read -ra words_of_run <<<"${words[${1%-s*}]}"
+  # not fairseq's own, not recurrent ones
+  [[ $device = cpu || ${words_of_run[0]} != transformer_* ]] || graphs=(--cuda-graphs)
+  exec dc-nmt train "${chosen_run[@]}" "${machine[@]}" "${training[@]}" ${graphs[@]+"${graphs[@]}"} \
+    "${words_of_run[@]:1}" ${flags[@]+"${flags[@]}"}
 }
 
 # evaluate RUN: the test set, then each further one; every set is kept as soon as it is scored.
 evaluate() {
-  local subset
-  choose "$1"
+  decode "$keep/$1" "$1"
+  [[ " ${parameters[*]-} " != *" ${1%-s*} "* ]] || pack "$1"
+}
+
+# evaluate_time RUN: the same with the checkpoints that are there then.
+evaluate_time() {
+  decode "$keep/equal-time/$1" "$1" --as time
+}
+
+# decode FOLDER RUN [options of dc-nmt evaluate]
+decode() {
+  local subset count mean=5 average=() # the mean of five, as in the recipe
+  [ ${#sample[@]} -eq 0 ] || mean=2
+  count=$(updates_of "$2" | wc -l)
+  [ "$count" -ge $mean ] || average=(--average "$count") # too short a training
+  choose "$2"
   for subset in test europarl; do
     [ -e "$out/data/raw/$subset.en" ] || continue
-    dc-nmt evaluate "${chosen_run[@]}" --subset "$subset" "${decoding[@]}"
-    dc-nmt export "$out/$1" --no-model --run "$keep/$1" >/dev/null
+    dc-nmt evaluate "${chosen_run[@]}" --subset "$subset" "${@:3}" ${average[@]+"${average[@]}"} "${decoding[@]}"
+    dc-nmt export "$out/$2" --no-model --run "$1" >/dev/null
   done
-  [[ " ${parameters[*]-} " != *" ${1%-s*} "* ]] || pack "$1"
 }
 
 # pack RUN: its mean parameters in half precision, with dictionaries and codes, in parts.
@@ -170,42 +224,41 @@ if [ $device = gpu ] && command -v nvidia-cuda-mps-control >/dev/null; then
 fi
 
 if [ ! -e "$work/trained" ]; then
-  for run in "${runs[@]}"; do
-    if [ -d "$out/$run/later" ]; then
-      find "$out/$run/later" -name '*.pt' -exec mv -f {} "$out/$run/checkpoints/" \;
-      rmdir "$out/$run/later"
-    fi
-  done
+  bring_back "${runs[@]}"
   say "training ${#runs[@]} systems for $minutes minutes; logs are in $work"
   limit=$(awk "BEGIN { print int(60 * $minutes) }")
   together train "${runs[@]}"
 fi
 
-# the last update for which all systems that did not fail have a checkpoint
+# systems that did not fail are compared after equally many updates
 remaining=()
 for run in "${runs[@]}"; do
   [[ " ${failed[*]-} " == *" $run "* ]] || remaining+=("$run")
 done
 runs=(${remaining[@]+"${remaining[@]}"})
 [ ${#runs[@]} -gt 0 ] || die "every system failed"
-chosen=$(for run in "${runs[@]}"; do updates_of "$run"; done | sort -n | uniq -c |
-  awk -v n=${#runs[@]} '$1 == n { last = $2 } END { print last }')
-[ -n "$chosen" ] || die "no number of updates for which every system has a checkpoint: the same command trains on"
-[ ${#failed[@]} -gt 0 ] || touch "$work/trained"
-# what came after it is put aside
-for run in "${runs[@]}"; do
-  mkdir -p "$out/$run/later"
-  for update in $(updates_of "$run"); do
-    [ "$update" -le "$chosen" ] || mv "$out/$run"/checkpoints/checkpoint_*_"$update".pt "$out/$run/later/"
-  done
-done
-count=$(updates_of "${runs[0]}" | wc -l)
-mean=5 # as in the recipe
-[ ${#sample[@]} -eq 0 ] || mean=2
-[ "$count" -ge $mean ] || decoding+=(--average "$count") # too short a training
-say "every system is evaluated after $chosen updates"
 limit=""
-together evaluate "${runs[@]}"
+if [ ! -e "$work/evaluated" ]; then
+  chosen=$(last_common "${runs[@]}")
+  [ -n "$chosen" ] || die "no number of updates for which every system has a checkpoint: the same command trains on"
+  [ ${#failed[@]} -gt 0 ] || touch "$work/trained"
+  put_aside "$chosen" "${runs[@]}"
+  say "every system is evaluated after $chosen updates"
+  together evaluate "${runs[@]}"
+  [ ${#failed[@]} -gt 0 ] || touch "$work/evaluated"
+fi
+
+# after equal time: each system at the last update that all of its seeds have reached
+if [ $equal_time = yes ] && [ ${#failed[@]} -eq 0 ]; then
+  bring_back "${runs[@]}"
+  for system in "${systems[@]}"; do
+    chosen=$(last_common "${seeds[@]/#/$system-s}")
+    put_aside "$chosen" "${seeds[@]/#/$system-s}"
+    say "after equal time, $system is evaluated after $chosen updates"
+  done
+  mkdir -p "$keep/equal-time"
+  together evaluate_time "${runs[@]}"
+fi
 cp "$work"/*.log "$keep/"
 [ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}: fix it, then the same command continues"
 touch "$keep/done"

@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from dc_nmt_plugin.runs.record import read_record
+
 GPU = Path(__file__).resolve().parents[2] / "examples/europarl_en_fr/gpu.sh"
 # "quick" saves a checkpoint every 0.1 s, other systems every 0.4 s; "broken" fails at once
 DC_NMT = """#!/usr/bin/env bash
 set -eu
-command=$1 system=${3:-} out="" keep="" name="" words="$*"
+command=$1 system=${3:-} out="" keep="" name="" as="" words="$*"
 while [ $# -gt 0 ]; do
-  case $1 in --out) out=$2 ;; --run) keep=$2 ;; --name) name=$2 ;; esac
+  case $1 in --out) out=$2 ;; --run) keep=$2 ;; --name) name=$2 ;; --as) as=-$2 ;; esac
   shift
 done
 case $command in
@@ -31,8 +34,9 @@ case $command in
       [ $system = quick ] && sleep 0.1 || sleep 0.4
     done
     ;;
-  evaluate) ls $out/$name/checkpoints >$out/$name/evaluated ;;
+  evaluate) ls $out/$name/checkpoints >$out/$name/evaluated$as; echo "$words" >>$out/$name/how ;;
   export) mkdir -p $keep ;;
+  results) echo "$words" ;;
 esac
 """
 
@@ -101,6 +105,86 @@ def test_several_seeds_are_trained_together(folder):
     assert updates(folder, "quick", seed=7) == updates(folder, "slow", seed=7) == compared
     twice = begin(folder, "quick", "--seed", "2", "--seed", "2").communicate(timeout=20)[0]
     assert "--seed '2' was given twice" in twice
+
+
+def test_after_equal_time_each_system_is_evaluated_at_its_own_end(folder):
+    """Of a system with several seeds, at the last update that all of them have reached."""
+    words = ("quick", "slow", "--seed", "1", "--seed", "2", "--equal-time")
+    said = begin(folder, *words).communicate(timeout=60)[0]
+    assert (folder / "out/kept-s1-2/done").is_file(), said
+
+    def ends(name: str) -> set[str]:
+        files = [folder / f"out/{system}-s{seed}/{name}" for system in words[:2] for seed in (1, 2)]
+        return {path.read_text().split()[-1] for path in files}
+
+    quick, slow = (
+        {(folder / f"out/{system}-s{seed}/evaluated-time").read_text() for seed in (1, 2)}
+        for system in words[:2]
+    )
+    assert len(quick) == len(slow) == len(ends("evaluated")) == 1
+    assert len(quick.pop().split()) > len(slow.pop().split())
+    assert (folder / "out/kept-s1-2/equal-time/slow-s2").is_dir()
+
+
+def test_a_system_may_have_flags_of_its_own(folder):
+    said = begin(folder, "wide=quick --width 7").communicate(timeout=40)[0]
+    assert (folder / "out/kept-s1/done").is_file(), said
+    trained, evaluated = ((folder / f"out/wide-s1/{name}").read_text() for name in ("words", "how"))
+    assert " quick --name wide-s1 " in trained and trained.endswith(" --width 7\n")
+    assert " quick --name wide-s1 " in evaluated and "--width" not in evaluated
+
+
+@pytest.mark.parametrize(
+    "words, named",
+    [
+        (["$(touch executed)"], "is no name of a system"),
+        (["quick", "quick=slow"], "system 'quick' was given twice"),
+        (["quick", "--seed", "1", "--seed", "01"], "--seed '01' is no whole number"),
+    ],
+)
+def test_names_and_seeds_that_would_be_read_in_two_ways_are_refused(folder, words, named):
+    said = begin(folder, *words).communicate(timeout=20)[0]
+    assert (
+        named in said
+        and not (folder / "executed").exists()
+        and not (folder / "out/kept-s1").exists()
+    )
+
+
+def test_the_control_has_the_size_of_the_model_that_it_controls():
+    from examples.europarl_en_fr import control_systems
+
+    counts = control_systems.parameters(control_systems.TYPES)
+    stored = read_record(GPU.parent / "seeds/transformer_dc-s1").training.parameters
+    assert counts["transformer_dc"] == stored
+    assert abs(counts["wide"] / stored - 1) < 0.001 and abs(counts["deep"] / stored - 1) < 0.03
+
+
+def test_the_control_from_start_to_tables(folder):
+    (folder / "out/data/bin").mkdir()
+    (folder / "out/data/bin/dict.en.txt").write_text("a 1\n" * 96)
+    programs = [folder, Path(sys.executable).parent, os.environ["PATH"]]
+    variables = {**os.environ, "PATH": os.pathsep.join(map(str, programs))}
+    script = GPU.with_name("control.sh")
+
+    def control(*words: str) -> str:
+        command = ["bash", str(script), *words, "--cpu", "--out", "out"]
+        done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)
+        assert done.returncode == ("controls" in words), done.stderr
+        return done.stdout + done.stderr
+
+    assert "'controls' is neither a part" in control("controls")
+    said = control("control", "--plain", "wide", "--minutes", "0.05")
+    assert "| `wide` | `--encoder-ffn-embed-dim 2048` |" in said
+    equal_updates, equal_time = (line for line in said.splitlines() if line.startswith("results"))
+    runs = [f"{name}-s{seed}" for name in ("transformer_dc", "wide") for seed in (1, 2, 3)]
+    assert sorted(Path(word).name for word in equal_updates.split() if "control/" in word) == [
+        "results.json",
+        *runs,
+    ]
+    assert "--over-seeds --baseline wide --out" in equal_updates
+    assert "--over-seeds --baseline wide, time --out" in equal_time
+    assert all(f"out/control/equal-time/{run}:time " in equal_time for run in runs)
 
 
 def test_only_transformers_of_this_plugin_train_with_graphs(folder):
