@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from .. import registration as registration  # adds the tasks of this plugin to fairseq's parser
 from ..errors import UsageError
 from ..flags import flag_name, flag_value
 from ..models.fairseq_flags import GENERATE, parse_flags
