@@ -11,6 +11,7 @@ for word in "$@"; do
 done
 cd "$ROOT"
 take_python "$@"
+need_writable "$ROOT" "make it writable, or clone the project into a folder of yours"
 use_environment --dev ${setup[@]+"${setup[@]}"}
 NO_MKDOCS_2_WARNING=1 "$PYTHON" -m mkdocs build --strict --quiet ${rest[@]+"${rest[@]}"}
 say "open site/index.html"

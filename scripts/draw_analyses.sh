@@ -12,8 +12,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 take_python "$@"
 runs=${rest[0]:-} suffix=${rest[1]:-}
 [ -d "$runs" ] && [ -n "$suffix" ] || die "name a folder of runs, and the end of their names"
-use_environment ${setup[@]+"${setup[@]}"}
 figures=$ROOT/docs/figures
+need_writable "$figures" "make it writable, or clone the project into a folder of yours"
+use_environment ${setup[@]+"${setup[@]}"}
 
 # draw NAME "COMMAND" "ARCH…" OPTIONS…: one figure of dc-nmt COMMAND, unless a run is missing.
 draw() {

@@ -21,6 +21,14 @@ die() {
   exit 1
 }
 
+# need_writable FOLDER REMEDY: stop unless this user may write there, or make it.
+need_writable() {
+  local folder=$1
+  while [ ! -e "$folder" ] && [ ! -L "$folder" ]; do folder=$(dirname "$folder"); done
+  [ -d "$folder" ] || die "$folder is not a folder: move it away"
+  [ -w "$folder" ] || die "$folder is not writable for you: $2"
+}
+
 # need PROGRAM REMEDY: stop unless the program exists.
 need() {
   command -v "$1" >/dev/null 2>&1 || die "the program '$1' is missing: $2"

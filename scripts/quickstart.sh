@@ -10,9 +10,10 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 case " $* " in *" -h "* | *" --help "*) show_help ;; esac
 take_python "$@"
+out=${QUICKSTART:-quickstart_out}
+need_writable "$out" "start this script in a folder of yours, or name another one by QUICKSTART=FOLDER"
 use_environment ${setup[@]+"${setup[@]}"}
 
-out=${QUICKSTART:-quickstart_out}
 if [ ! -f "$out/en-de/recipe.yaml" ]; then
   say "an English-German text of 8,000 pairs, and its recipe"
   "$PYTHON" "$ROOT/scripts/toy_text.py" "$out/text"

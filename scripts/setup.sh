@@ -61,13 +61,13 @@ if [ -n "${DC_NMT_PYTHON:-}" ]; then
   "$python" -m pip --version >/dev/null 2>&1 || die "DC_NMT_PYTHON='$DC_NMT_PYTHON' has no pip: run '$DC_NMT_PYTHON -m ensurepip'"
 fi
 for folder in "$ROOT/.setup" "$state"; do
-  [ -e "$folder" ] || folder=$ROOT
-  [ -d "$folder" ] || die "$folder is not a folder: move it away"
-  [ -w "$folder" ] ||
-    die "$folder is not writable for you: ask its owner to run 'scripts/setup.sh' there, or clone the project into a folder of yours"
+  if [ -L "$folder" ] && [ ! -d "$folder" ]; then
+    die "$folder is a link to '$(readlink "$folder")', which is no folder: remove the link"
+  fi
+  need_writable "$folder" "ask its owner to run 'scripts/setup.sh' there, or clone the project into a folder of yours"
 done
 # Two set-ups of one environment at a time would disturb each other.
-mkdir -p "$ROOT/.setup" 2>/dev/null || die "$ROOT/.setup is a link to '$(readlink "$ROOT/.setup")', which is no folder: remove the link"
+mkdir -p "$ROOT/.setup"
 if command -v flock >/dev/null 2>&1; then
   exec 9>"$own.lock"
   if ! flock -n 9; then
@@ -124,7 +124,6 @@ check_that_it_is_ours() {
   [ ! -L "$state" ] || remove="remove the link"
   [ ! -x "$python" ] || remove="use it with DC_NMT_PYTHON=$python, or $remove"
   if [ -L "$state" ]; then
-    [ -d "$state" ] || die "$state is a link to '$(readlink "$state")', which is no folder: $remove"
     die "$state is a link to another folder, which stays as it is: $remove"
   elif read -r line 2>/dev/null <"$state/made_in"; then
     folder=${line% 2}

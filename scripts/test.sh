@@ -25,6 +25,7 @@ for word in ${rest[@]+"${rest[@]}"}; do
   esac
 done
 
+need_writable "$ROOT" "make it writable, or clone the project into a folder of yours"
 use_environment --dev ${setup[@]+"${setup[@]}"}
 cd "$ROOT"
 unset PYTHONDONTWRITEBYTECODE # otherwise each of the many processes compiles the package again

@@ -216,15 +216,15 @@ def clone(tmp_path):
     return tmp_path / "clone"
 
 
-def set_up(clone, *words, **options):
-    """Returns the one sentence of a set-up that fails, without the network."""
+def set_up(clone, *words, script="setup.sh", **options):
+    """Returns the one sentence of a script that fails, without the network."""
     environment = {k: v for k, v in os.environ.items() if k != "DC_NMT_PYTHON"}
     environment["PIP_NO_INDEX"] = "1"  # without uv, too
-    command = [clone / "scripts/setup.sh", *words]
+    command = [clone / "scripts" / script, *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, **options)
     assert done.returncode == 1
     (sentence,) = done.stderr.splitlines()
-    return sentence.removeprefix("setup.sh: ")
+    return sentence.partition(".sh: ")[2]
 
 
 def all_below(folder):
@@ -317,9 +317,13 @@ def test_the_output_of_venv_says_what_helps(printed, remedy, clone):
 
 
 def test_a_folder_of_somebody_else_is_explained(clone):
+    nobody = {"user": 65534, "group": 65534} if os.geteuid() == 0 else {}
     with tempfile.TemporaryDirectory() as folder:
         other = shutil.copytree(clone, Path(folder) / "clone")
         Path(folder).chmod(0o755)
         other.chmod(0o555)
-        nobody = {"user": 65534, "group": 65534} if os.geteuid() == 0 else {}
-        assert set_up(other, **nobody).startswith(f"{other} is not writable for you: ask its owner")
+        for path in sorted((other / "scripts").glob("*.sh")):
+            words = [other, "-s1"] if path.name == "draw_analyses.sh" else []
+            if path.name != "lib.sh":
+                sentence = set_up(other, *words, script=path.name, cwd=other, **nobody)
+                assert " is not writable for you: " in sentence, path
