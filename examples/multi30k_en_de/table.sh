@@ -60,6 +60,7 @@ for word in ${rest[@]+"${rest[@]}"}; do
     *)
       [[ $word =~ ^(.+)-s[1-9][0-9]*$ && " ${systems[*]} " == *" ${BASH_REMATCH[1]} "* ]] ||
         die "'$word' is no run: give SYSTEM-sSEED, such as transformer_dc-s1; systems: ${systems[*]}"
+      [[ " ${runs[*]-} " != *" $word "* ]] || die "'$word' was given twice: leave one out"
       runs+=("$word")
       ;;
   esac
