@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Sequence
 
 from . import __version__
-from .errors import UsageError, UserError, check_choices
+from .errors import UsageError, UserError, check_choices, notify
 from .files import MAKE_ROOM, no_space
 from .names import USER_DIR_VARIABLE
 
@@ -90,7 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sentence = _sentence(error)
         if sentence is None:
             raise
-        print(f"{program}: error: {sentence}", file=sys.stderr)
+        for line in f"{program}: error: {sentence}".split("\n"):
+            notify(line)
         return 2 if isinstance(error, UsageError) else 1
     finally:
         signal.signal(signal.SIGTERM, on_request)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import re
+import sys
 from collections.abc import Iterable
+
+# a terminal obeys control characters, and shows text after marks of direction in another order
+_OBEYED = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 class UserError(ValueError):
@@ -20,6 +25,16 @@ class ConfigError(UserError):
     def __init__(self, problems: str | Iterable[str]) -> None:
         self.problems = [problems] if isinstance(problems, str) else list(problems)
         super().__init__("\n".join(self.problems))
+
+
+def printable(text: object) -> str:
+    """Returns a name or a line of text for people, on one line: an escape stands as ``\\x1b``."""
+    return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
+
+
+def notify(text: str) -> None:
+    """Prints one line to standard error."""
+    print(printable(text), file=sys.stderr, flush=True)
 
 
 def counted(number: int, noun: str) -> str:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from .errors import printable
 
 Rows = Sequence[Sequence[str]]
 WIDTH = 100  # of a table in a terminal
+PAGE = 94  # characters of a table in LaTeX: 445 pt, a page with margins of an inch
 
 
 def number_cell(value: float | None, form: str) -> str:
@@ -20,9 +23,9 @@ def number_cell(value: float | None, form: str) -> str:
 
 
 def filled_columns(header: Sequence[str], rows: Rows) -> list[list[str]]:
-    """Returns the header and the rows, without empty columns."""
+    """Returns the header and the rows, printable and without empty columns."""
     keep = [i for i in range(len(header)) if not rows or any(row[i] for row in rows)]
-    return [[line[i] for i in keep] for line in (header, *rows)]
+    return [[printable(line[i]) for i in keep] for line in (header, *rows)]
 
 
 def format_table(header: Sequence[str], rows: Rows) -> str:
@@ -99,14 +102,26 @@ def markdown_table(header: Sequence[str], rows: Rows) -> str:
 
 
 def latex_table(header: Sequence[str], rows: Rows) -> str:
-    """Formats a booktabs tabular, with signed numbers in maths and the first column to the left."""
+    """Formats a booktabs tabular, with numbers to the right, and signed numbers in maths."""
     from tabulate import tabulate
 
     names, *cells = filled_columns(header, rows)
-    sides = ["left", *["right"] * (len(names) - 1)]
+    columns = list(zip(*cells, strict=True)) or [()] * len(names)
+    sides = ["left"]
+    for column in columns[1:]:
+        numbers = _are_numbers([cell.lstrip("[") for cell in column])  # and intervals
+        sides.append("right" if numbers else "left")
     text = tabulate(cells, names, "latex_booktabs", disable_numparse=True, colalign=sides)
-    signed = re.sub(r"(?<= )[+-][\d.,]+(?= )", r"$\g<0>$", text)
-    return f"% \\usepackage{{booktabs}}\n{signed}"
+    return f"% \\usepackage{{booktabs}}\n{_SIGNED.sub(_in_maths, text)}"
+
+
+# a number with its sign, alone in a cell or as the end of an interval, and stars
+_SIGNED = re.compile(r"(?<=[ \[])([+-]\d[\d.]*(?:,\d{3})*)(\**)(?=[ ,\]])")
+
+
+def _in_maths(match: re.Match[str]) -> str:
+    stars = f"^{{{match[2]}}}" if match[2] else ""
+    return f"${match[1]}{stars}$"
 
 
 @dataclass(frozen=True)
@@ -118,7 +133,42 @@ class Form:
     code: str = ""  # around names and signatures
 
     def lines(self, notes: Iterable[str]) -> str:
-        return "\n".join(f"{self.note}{note}" for note in notes)
+        return "\n".join(f"{self.note}{printable(note)}" for note in notes)
+
+
+@dataclass(frozen=True)
+class NamedColumns:
+    """A table whose columns have the names that ``--columns`` takes.
+
+    Attributes:
+        headings: name → heading, in the order of the table
+        rows: name → cell
+        on_a_page: names by importance: LaTeX has as many of these columns as a page is wide
+    """
+
+    headings: Mapping[str, str]
+    rows: Sequence[Mapping[str, str]]
+    on_a_page: Sequence[str]
+
+    def written(self, form: Form, names: Sequence[str] | None) -> str:
+        """Returns the table with the columns of these names; None: those that suit the form."""
+        if not names:
+            names = self._fitting() if form is LATEX else tuple(self.headings)
+        header = [self.headings[name] for name in names]
+        return form.write(header, [[row[name] for name in names] for row in self.rows])
+
+    def _fitting(self) -> list[str]:
+        used = 0
+        fitting = set()
+        for name in self.on_a_page:
+            cells = [row[name] for row in self.rows]
+            if not any(cells):  # a table leaves an empty column out
+                continue
+            used += max(map(len, (self.headings[name], *cells))) + 2
+            if used > PAGE:
+                break
+            fitting.add(name)
+        return [name for name in self.headings if name in fitting]
 
 
 TEXT = Form(format_table)

@@ -90,7 +90,7 @@ def write_scored(
         "kind": "raw",
         "references": (TextFile(str(reference)),),
         "updates": read_record(folder).training.updates,
-        "sentences": 3,
+        "sentences": 150,
         "sentences_per_second": 50.0,
         "scores": SCORES,
     }

@@ -180,7 +180,8 @@ def _group_cells(groups: Sequence[LengthGroup]) -> list[str]:
         if group.difference is None:
             cells += ["-", "-"]
         else:
-            cells += difference_cells(group.difference, group.against, None, several=False)[:2]
+            tested = difference_cells(group.difference, group.against, None, several=False)
+            cells += [tested["difference"], tested["interval"]]
     return cells
 
 

@@ -82,7 +82,7 @@ def tables(results: Mapping[str, MaskedLayers]) -> list[Table]:
         for row in result.masked:
             name = f"layer {row.layer}"
             tests[name] = row.against
-            cells = difference_cells(row.difference, row.against, row.corrected_p, several)
+            cells = difference_cells(row.difference, row.against, row.corrected_p, several).values()
             table.rows.append([label, name, f"{row.bleu:.2f}", *cells])
         about = f"{label}: " if len(results) > 1 else ""
         for note in difference_notes(tests, "the whole model", "bleu"):

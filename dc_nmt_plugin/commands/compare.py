@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError, counted
+from ..errors import UsageError, check_choices, counted, notify
 from ..files import making, write_lines
-from .parser import Parser, add_forms, add_plain_text, form_of, print_json, values_of
+from .parser import Parser, add_forms, add_plain_text, form_of, print_columns, print_json, values_of
 
 if TYPE_CHECKING:
     from ..evaluation.metrics import Metric
@@ -64,7 +63,7 @@ def parser() -> Parser:
         action="store_true",
         help="one-tailed paired t-test over sentence BLEU (residual decoder, Table 3)",
     )
-    add_forms(parser, "latex")
+    add_forms(parser, "markdown", "latex")
     return parser
 
 
@@ -77,16 +76,20 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError(f"{args.systems[0]}: one system alone; give a baseline and another")
     from ..evaluation.metrics import find_metrics
     from ..evaluation.systems import PlainTextOptions, default_metric, load_systems
+    from ..evaluation.table_text import COMPARISON_COLUMNS, comparison_table
 
+    check_choices("--columns", args.columns or (), COMPARISON_COLUMNS)
     metric = find_metrics("--metric", args.metric)[0] if args.metric else None
     systems = load_systems(args.systems, values_of(PlainTextOptions, args), args.names)
     for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
-        print(f"warning: {warning}", file=sys.stderr)
+        notify(f"warning: {warning}")
     report = compare(systems, metric or default_metric(systems[0]), args)
-    if args.json:
+    if args.json and args.columns:
+        print_columns(comparison_table(report.comparisons, report.metric), args.columns)
+    elif args.json:
         print_json(asdict(report))
     else:
-        print(format_report(report, form_of(args)))
+        print(format_report(report, form_of(args), args.columns))
     return 0
 
 
@@ -112,7 +115,7 @@ def compare(
     tests = t_tests(texts, references, language, metric) if args.t_test else []
     _, signature = metric.score(first.hypotheses, references, language)
     steps = f"paired bootstrap of {len(texts)} systems, {counted(len(references), 'sentence')}"
-    print(f"dc-nmt compare: {steps}", file=sys.stderr, flush=True)
+    notify(f"dc-nmt compare: {steps}")
     comparisons = paired_bootstrap(texts, references, language, metric)
     notes = []
     for label, side in sides.items():
@@ -140,15 +143,17 @@ def _write_texts(folder: Path, texts: Mapping[str, Sequence[str]], lowercase: bo
     command = ["compare-mt", *files, "--sys_names", *list(texts)[1:]]
     command += ["--compare_scores", f"score_type=bleu,bootstrap=1000,case_insensitive={lowercase}"]
     command += ["--output_directory", str(folder / "report")]
-    print(f"dc-nmt compare: {shlex.join(command)}", file=sys.stderr, flush=True)
+    notify(f"dc-nmt compare: {shlex.join(command)}")
 
 
-def format_report(report: ComparisonReport, form: Form) -> str:
+def format_report(
+    report: ComparisonReport, form: Form, columns: Sequence[str] | None = None
+) -> str:
     """Returns the tables of scores and tests, each with its notes."""
     from ..evaluation.table_text import comparison_table
 
     parts = [
-        form.write(*comparison_table(report.comparisons, report.metric)),
+        comparison_table(report.comparisons, report.metric).written(form, columns),
         form.lines((report.signature, report.text, *report.notes)),
     ]
     if report.t_tests:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError, UserError
-from ..table import MARKDOWN, TEXT, format_table, number_cell
-from .parser import Parser, add_json, add_text, number, print_json, values_of
+from ..errors import UsageError, UserError, check_choices, notify
+from ..table import LATEX, MARKDOWN, TEXT, NamedColumns, format_table, number_cell
+from .parser import (
+    Parser,
+    add_forms,
+    add_json,
+    add_text,
+    form_of,
+    number,
+    print_columns,
+    print_json,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from ..papers.comparison import ComparedNumber
@@ -52,8 +61,8 @@ def _parser() -> Parser:
             "--seeds", type=_numbers, default=(1,), metavar="LIST", help="random seeds; default: 1"
         )
     show.add_argument("--markdown", action="store_true", help="print Markdown")
-    add_json(table)
-    run.set_defaults(json=False)
+    add_forms(table, "markdown", "latex")
+    run.set_defaults(json=False, markdown=False, latex=False, columns=None)
     run.add_argument("--max-update", type=number(1), metavar="N", help="number of updates")
     run.add_argument("--dry-run", action="store_true", help="print the commands alone")
     run.add_argument(
@@ -177,7 +186,7 @@ def _printed(entry: Entry | None) -> str:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from ..papers.plan import Options, plan, run_jobs
+    from ..papers.plan import Options, added_baselines, plan, run_jobs
     from ..papers.reader import find_item
     from ..papers.selection import left_out
     from ..papers.systems import size_of
@@ -187,7 +196,9 @@ def _run(args: argparse.Namespace) -> int:
     options = values_of(Options, args, text=_text_options(args))
     jobs = plan(item, args.rows, options, folder)
     for name, reason in left_out(item, args.rows, options.flags).items():
-        print(f"left out: {name}: {reason}", file=sys.stderr)
+        notify(f"left out: {name}: {reason}")
+    for name, rows in added_baselines(item, args.rows, options.flags).items():
+        notify(f"also planned: {name}, with which {', '.join(rows)} is compared")
     if args.dry_run:
         if any(job.output for job in jobs):
             print(f"mkdir -p {folder}")
@@ -223,16 +234,22 @@ def _table(args: argparse.Namespace) -> int:
     from ..papers.comparison import compared_numbers
     from ..papers.reader import find_item
 
+    check_choices("--columns", args.columns or (), COMPARED_COLUMNS)
     item = find_item(args.item)
     compared = compared_numbers(item, args.rows, args.seeds)
-    if args.json:
+    columns = _compared(compared)
+    if args.json and args.columns:
+        print_columns(columns, args.columns)
+    elif args.json:
         print_json(
             [{**asdict(cell), "mean": cell.mean, "deviation": cell.deviation} for cell in compared]
         )
     elif compared:
-        print(f"{item.full_name}: {item.title}\n")
-        print(f"{format_table(*_compared(compared))}\n")
-        print("\n".join(_notes(compared)))
+        form = form_of(args)
+        title = f"{item.full_name}: {item.title}"
+        print(form.lines([title]) if form is LATEX else title)
+        print(f"\n{columns.written(form, args.columns)}\n")
+        print(form.lines(_notes(compared)))
     elif args.command == "table":
         _print_analyses(item)
     return 0
@@ -249,38 +266,44 @@ def _print_analyses(item: Item) -> None:
     print("\n\n".join(f"{path}\n\n{path.read_text('utf-8').strip()}" for path in paths))
 
 
-def _compared(cells: Sequence[ComparedNumber]) -> tuple[list[str], list[list[str]]]:
-    header = [
-        "row",
-        "column",
-        "by",
-        "published",
-        "measured",
-        "± sd",
-        "seeds",
-        "to published",
-        "published diff.",
-        "published p",
-        "difference",
-    ]
+COMPARED_COLUMNS = {  # name of --columns → heading
+    "row": "row",
+    "column": "column",
+    "by": "by",
+    "published": "published",
+    "measured": "measured",
+    "sd": "± sd",
+    "seeds": "seeds",
+    "to-published": "to published",
+    "published-difference": "published diff.",
+    "published-p": "published p",
+    "difference": "difference",
+}
+_COMPARED_ON_A_PAGE = (
+    "row", "column", "published", "measured", "sd", "to-published", "published-difference",
+    "difference", "published-p",
+)  # fmt: skip
+
+
+def _compared(cells: Sequence[ComparedNumber]) -> NamedColumns:
     rows = []
     for cell in cells:
         rows.append(
-            [
-                cell.row,
-                cell.column,
-                cell.measure,
-                cell.published or "",
-                number_cell(cell.mean, ".2f"),
-                number_cell(cell.deviation, ".2f"),
-                str(len(cell.ours)),
-                number_cell(cell.gap, "+.2f"),
-                cell.published_difference or "",
-                f"< {cell.published_p}" if cell.published_p else "",
-                number_cell(cell.difference, "+.2f"),
-            ]
+            {
+                "row": cell.row,
+                "column": cell.column,
+                "by": cell.measure,
+                "published": cell.published or "",
+                "measured": number_cell(cell.mean, ".2f"),
+                "sd": number_cell(cell.deviation, ".2f"),
+                "seeds": str(len(cell.ours)),
+                "to-published": number_cell(cell.gap, "+.2f"),
+                "published-difference": cell.published_difference or "",
+                "published-p": f"< {cell.published_p}" if cell.published_p else "",
+                "difference": number_cell(cell.difference, "+.2f"),
+            }
         )
-    return header, rows
+    return NamedColumns(COMPARED_COLUMNS, rows, _COMPARED_ON_A_PAGE)
 
 
 def _notes(cells: Sequence[ComparedNumber]) -> list[str]:

@@ -16,7 +16,7 @@ from ..errors import UsageError, UserError, did_you_mean
 
 if TYPE_CHECKING:
     from ..steps import Plan
-    from ..table import Form
+    from ..table import Form, NamedColumns
 
 T = TypeVar("T")
 # flags of fairseq that commands set: another value would be lost, or give another run's results
@@ -213,11 +213,28 @@ def print_json(facts: Any) -> None:
 
 
 def add_forms(parser: argparse.ArgumentParser, *forms: str) -> None:
-    """Adds ``--json`` and other forms of a table, ``latex`` or ``markdown``."""
+    """Adds ``--json`` and other forms of a table, ``latex`` or ``markdown``, and ``--columns``."""
     group = parser.add_mutually_exclusive_group()
     add_json(group)
     for form in forms:
         group.add_argument(f"--{form}", action="store_true", help="print this form of the table")
+    parser.add_argument(
+        "--columns",
+        type=_names,
+        metavar="NAMES",
+        help="columns, separated by commas; default: all, and in LaTeX those that fit a page",
+    )
+
+
+def _names(text: str) -> list[str]:
+    from ..flags import listed
+
+    return listed(text)
+
+
+def print_columns(columns: NamedColumns, names: Sequence[str]) -> None:
+    """Prints the cells of these columns as JSON."""
+    print_json([{name: row[name] for name in names} for row in columns.rows])
 
 
 def form_of(args: argparse.Namespace) -> Form:

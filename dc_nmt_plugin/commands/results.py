@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError, UserError
+from ..errors import UsageError, UserError, check_choices, notify
 from ..files import write_json
 from ..runs.finding import scored_runs
 from ..runs.record import RECORD
-from .parser import Parser, add_forms, form_of, print_json
+from .parser import Parser, add_forms, form_of, print_columns, print_json
 
 if TYPE_CHECKING:
     from ..evaluation.rows import ResultTable
@@ -59,8 +58,9 @@ def parser() -> Parser:
 def main(argv: Sequence[str]) -> int:
     options = parser()
     args = options.parse_args(argv)
-    from ..evaluation.table_text import format_results
+    from ..evaluation.table_text import RESULT_COLUMNS, format_results, result_columns
 
+    check_choices("--columns", args.columns or (), RESULT_COLUMNS)
     table = _stored_table(options, args)
     if table is None:
         table = _collect(args)
@@ -68,10 +68,12 @@ def main(argv: Sequence[str]) -> int:
         if args.out.is_file():
             type(table).read(args.out)  # not over another kind of file, such as a run's record
         write_json(args.out, asdict(table))
-    if args.json:
+    if args.json and args.columns:
+        print_columns(result_columns(table), args.columns)
+    elif args.json:
         print_json(asdict(table))
-        return 0
-    print(format_results(table, form_of(args)))
+    else:
+        print(format_results(table, form_of(args), args.columns))
     return 0
 
 
@@ -93,7 +95,7 @@ def _stored_table(options: Parser, args: argparse.Namespace) -> ResultTable | No
         if getattr(args, name) != options.get_default(name):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"{stored}: is a stored table; for {flag} name the folders of the runs")
-    print(f"{stored} is printed as it was stored; name the runs to compare them", file=sys.stderr)
+    notify(f"{stored} is printed as it was stored; name the runs to compare them")
     return table
 
 
@@ -105,7 +107,7 @@ def _collect(args: argparse.Namespace) -> ResultTable:
 
     finished, unfinished = scored_runs(args.folders)
     for folder in unfinished:
-        print(f"not finished, left out: {folder}", file=sys.stderr)
+        notify(f"not finished, left out: {folder}")
     runs = [run for run in finished if run.decoding.subset == args.subset]
     if not runs:
         subsets = ", ".join(sorted({run.decoding.subset for run in finished}))

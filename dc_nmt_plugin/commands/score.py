@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ..errors import counted
+from ..errors import counted, notify, printable
 from ..evaluation.metrics import METRICS, find_metrics
 from ..runs.finding import is_run
 from ..runs.record import Decoding, Kind, Record
@@ -83,7 +82,7 @@ def main(argv: Sequence[str]) -> int:
         values_of(ScoreOptions, args, metrics=metrics, kind=kind, stamp=stamp)
     )
     for warning in warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        notify(f"warning: {warning}")
     if args.json:
         print_json(asdict(record))
     else:
@@ -115,6 +114,6 @@ def _format_scores(args: argparse.Namespace, record: Record, decoding: Decoding)
         for s in decoding.scores
     ]
     sentences = counted(decoding.sentences or 0, "sentence")
-    title = f"{record.name}: {sentences}, target language {record.data.target}"
+    title = f"{printable(record.name)}: {sentences}, target language {record.data.target}"
     table = format_table(("metric", "score", "mark", "signature", "text"), rows)
     return f"{title}\n\n{table}"

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import UsageError, notify
 from ..text.checks import refuse, scan_lines
 from ..text.lines import decoded, read_lines
 from ..text.tokenizers import TOKENIZERS
@@ -118,5 +118,5 @@ def _lines(file: str) -> Iterable[str]:
     refuse(findings)
     for finding in findings:
         if finding.kind in ("tokenized", "unseen"):
-            print(f"warning: {finding}", file=sys.stderr)
+            notify(f"warning: {finding}")
     return lines

@@ -13,7 +13,7 @@ from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 from ..checkpoints.loading import architecture_of
-from ..errors import ConfigError, UserError, did_you_mean
+from ..errors import ConfigError, UserError, did_you_mean, notify
 from ..flags import flag_name
 from ..names import JOINT_LOSSES, MECHANISM_FOLDERS
 from .change import Function, change, replace
@@ -30,7 +30,8 @@ def end_with_a_sentence() -> None:
 
     def hook(kind: Any, error: BaseException, traceback: Any) -> None:
         if isinstance(error, UserError):
-            print(f"error: {error}", file=sys.stderr)
+            for line in f"error: {error}".split("\n"):
+                notify(line)
         else:
             previous(kind, error, traceback)
 

@@ -35,6 +35,7 @@ from .systems import (
     sides_of,
     table_labels,
 )
+from .table_text import FURTHER
 from .texts import Sides
 
 BASELINE_ARCH = "transformer_standard"
@@ -51,7 +52,7 @@ _PRECISION_FLAGS = ("fp16", "bf16", "amp", "memory-efficient-fp16", "memory-effi
 # with one of these flags a run ends where it learns no more, so updates differ between seeds
 _STOPPING_FLAGS = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}
 _TEXT = "digest of the training text"
-FURTHER_METRICS = ("mteval-v13a-lc", "chrf")  # columns beside the table's metric
+LEAST_SECONDS = 3.0  # of training or decoding; the speed of less work is chance
 
 # the runs of each row: label → seed → run; without --over-seeds the seed is ""
 Groups = dict[str, dict[str, Run]]
@@ -230,15 +231,18 @@ def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
     """Returns what the runs of a row have in common, and means of their speeds.
 
     Speeds are None where the device is known to be another one than that of `baseline`, the first
-    run of the baseline.
+    run of the baseline, and where the work took less than LEAST_SECONDS.
     """
     first = runs[0]
     training_speeds, decoding_speeds = [], []
     for run in runs:
-        if _may_be_equal(run.record.training.device, baseline.record.training.device):
-            training_speeds.append(run.record.training.tokens_per_second)
+        training = run.record.training
+        if _may_be_equal(training.device, baseline.record.training.device):
+            training_speeds.append(_speed(training.tokens_per_second, training.seconds))
         if _may_be_equal(_decoding_device(run), _decoding_device(baseline)):
-            decoding_speeds.append(run.decoding.sentences_per_second)
+            speed, sentences = run.decoding.sentences_per_second, run.decoding.sentences
+            seconds = sentences / speed if sentences and speed else None
+            decoding_speeds.append(_speed(speed, seconds))
     return SystemFacts(
         label=label,
         run=_relative(first.folder if len(runs) == 1 else first.folder.parent / _system(first)),
@@ -264,7 +268,7 @@ def _measured(comparison: Comparison, runs: Sequence[Run], metric: Metric) -> Me
             f"{stored:.2f} in its record; score them again"
         )
     further = {}
-    for name in FURTHER_METRICS:
+    for name in FURTHER:
         score = _mean_score(runs, name)
         if score is not None and name != metric.name:
             further[name] = score
@@ -302,7 +306,7 @@ def _with_gap(
 def _further_signatures(runs: Sequence[Run], metric: Metric) -> dict[str, str]:
     """Returns the signatures of the other metrics that runs have."""
     signatures: dict[str, str] = {}
-    for name in FURTHER_METRICS:
+    for name in FURTHER:
         for run in runs:
             score = run.decoding.score(name)
             if score and name != metric.name:
@@ -320,6 +324,11 @@ def _mean(values: Sequence[float | None]) -> float | None:
     """Returns the mean of the known values."""
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known else None
+
+
+def _speed(speed: float | None, seconds: float | None) -> float | None:
+    """Returns a speed that was measured over enough seconds, or over unknown ones."""
+    return None if seconds is not None and seconds < LEAST_SECONDS else speed
 
 
 def _decoding_device(run: Run) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..table import LATEX, Form, number_cell
+from ..table import LATEX, Form, NamedColumns, number_cell
 from .chance import LEAST_SENTENCES, LEVEL, RESAMPLES, Difference
 from .rows import ResultRow, ResultTable
 
@@ -18,8 +18,32 @@ if TYPE_CHECKING:
 
 STRICT = 0.01
 DIFFERENCE_COLUMNS = ("difference", "95% interval", "p", "p (Holm)")
-# metric → its column's heading, and its name below the table
-HEADINGS = {"mteval-v13a-lc": ("lower-cased", "BLEU lc"), "chrf": ("chrF", "chrF")}
+_DIFFERENCE = dict(zip(("difference", "interval", "p", "holm"), DIFFERENCE_COLUMNS, strict=True))
+# columns of a table of runs: name of --columns → heading, with the name of the score. Score and
+# test come first: a narrow terminal shows the later columns below the table.
+RESULT_COLUMNS = {
+    "run": "run",
+    "score": "{score}",
+    **_DIFFERENCE,
+    "lower-cased": "lower-cased",
+    "chrf": "chrF",
+    "published": "published {score}",
+    "to-published": "to published",
+    "architecture": "architecture",
+    "parameters": "parameters",
+    "updates": "updates",
+    "training-speed": "training speed",
+    "decoding-speed": "decoding speed",
+}
+# by importance, without speeds: one measurement of one machine
+_RESULTS_ON_A_PAGE = (
+    "run", "score", "difference", "interval", "holm", "parameters", "p", "to-published",
+    "published", "chrf",
+)  # fmt: skip
+# columns of dc-nmt compare
+COMPARISON_COLUMNS = {"system": "against", "score": "", "margin": "± 95%", **_DIFFERENCE}
+FURTHER = {"mteval-v13a-lc": "lower-cased", "chrf": "chrf"}  # metric → its column
+_BELOW = {"mteval-v13a-lc": "BLEU lc", "chrf": "chrF"}  # metric → its name below the table
 
 
 def score_name(metric: str) -> str:
@@ -32,8 +56,8 @@ def score_name(metric: str) -> str:
 
 def difference_cells(
     difference: float | None, test: Difference | None, corrected_p: float | None, several: bool
-) -> tuple[str, ...]:
-    """Returns cells of DIFFERENCE_COLUMNS, such as ``+0.54*``, ``[0.12, 0.96]``, 0.012 and 0.024.
+) -> dict[str, str]:
+    """Returns difference, interval, p and holm: ``+0.54*``, ``[0.12, 0.96]``, 0.012 and 0.024.
 
     Args:
         difference: None for the baseline
@@ -44,12 +68,12 @@ def difference_cells(
     stars = ""
     if corrected_p is not None and corrected_p < LEVEL:
         stars = "**" if corrected_p < STRICT else "*"
-    return (
-        number_cell(difference, "+.2f") + stars,
-        f"[{test.interval[0]:.2f}, {test.interval[1]:.2f}]" if test else "",
-        _p_cell(test.p_value if test else None),
-        _p_cell(corrected_p if several else None),
-    )
+    return {
+        "difference": number_cell(difference, "+.2f") + stars,
+        "interval": f"[{test.interval[0]:.2f}, {test.interval[1]:.2f}]" if test else "",
+        "p": _p_cell(test.p_value if test else None),
+        "holm": _p_cell(corrected_p if several else None),
+    }
 
 
 def _p_cell(p_value: float | None) -> str:
@@ -101,65 +125,74 @@ def _notes_on_seeds(tested: Mapping[str, Difference], baseline: str) -> list[str
     return notes
 
 
-def comparison_table(
-    comparisons: Sequence[Comparison], metric: str
-) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Returns header and rows of a table of systems, the baseline first."""
+def comparison_table(comparisons: Sequence[Comparison], metric: str) -> NamedColumns:
+    """Returns a table of systems, the baseline first."""
     rows = []
+    several = len(comparisons) > 2
     for c in comparisons:
-        cells = difference_cells(c.difference, c.against, c.corrected_p, len(comparisons) > 2)
-        rows.append((c.name, f"{c.score:.2f}", f"{c.interval:.2f}", *cells))
-    return [f"against {comparisons[0].name}", metric, "± 95%", *DIFFERENCE_COLUMNS], rows
+        rows.append(
+            {
+                "system": c.name,
+                "score": f"{c.score:.2f}",
+                "margin": f"{c.interval:.2f}",
+                **difference_cells(c.difference, c.against, c.corrected_p, several),
+            }
+        )
+    headings = {**COMPARISON_COLUMNS, "system": f"against {comparisons[0].name}", "score": metric}
+    return NamedColumns(headings, rows, list(COMPARISON_COLUMNS))
 
 
 # -- tables of runs --------------------------------------------------------------------------
 
 
-def format_results(table: ResultTable, form: Form) -> str:
+def format_results(table: ResultTable, form: Form, columns: Sequence[str] | None = None) -> str:
     """Returns the table, and notes on its columns: signatures, tests, speeds, published numbers."""
-    rows = [_cells(row, table, form.code) for row in table.rows]
-    text = form.write(list(rows[0]), [list(cells.values()) for cells in rows])
+    named = result_columns(table, form.code)
+    text = named.written(form, columns)
     notes = form.lines(_notes(table, form.code))
     if form is LATEX:  # comments stand above
         return f"{notes}\n{text}"
     return f"{text}\n\n{notes}"
 
 
-def _cells(row: ResultRow, table: ResultTable, code: str) -> dict[str, str]:
-    """Returns heading → cell of a row; `code` is put around names.
-
-    Score and test come first: a narrow terminal shows the later columns below the table.
-    """
-    return {
-        **_score_cells(row, table, code),
-        **_published_cells(row, table),
-        **_system_cells(row, table.rows[0], code),
+def result_columns(table: ResultTable, code: str = "") -> NamedColumns:
+    """Returns the cells of a table; `code` is put around names."""
+    headings = {
+        name: heading.format(score=score_name(table.metric))
+        for name, heading in RESULT_COLUMNS.items()
     }
+    rows = []
+    for row in table.rows:
+        rows.append(
+            {
+                **_score_cells(row, table, code),
+                **_published_cells(row, table),
+                **_system_cells(row, table.rows[0], code),
+            }
+        )
+    return NamedColumns(headings, rows, _RESULTS_ON_A_PAGE)
 
 
 def _score_cells(row: ResultRow, table: ResultTable, code: str) -> dict[str, str]:
     system, score, test = row.system, row.score, row.test
     label = f"{system.label}, {system.seeds} seeds" if system.seeds > 1 else system.label
     deviation = "" if score.deviation is None else f" ± {score.deviation:.2f}"
+    several = len(table.rows) > 2
     cells = {
         "run": f"{code}{label}{code}",
-        score_name(table.metric): f"{score.value:.2f}{deviation}",
+        "score": f"{score.value:.2f}{deviation}",
+        **difference_cells(test.difference, test.against, test.corrected_p, several),
     }
-    several = len(table.rows) > 2
-    tested = difference_cells(test.difference, test.against, test.corrected_p, several)
-    cells.update(zip(DIFFERENCE_COLUMNS, tested, strict=True))
-    for metric in table.signatures:
-        if metric != table.metric:
-            heading = HEADINGS[metric][0] if metric in HEADINGS else metric
-            cells[heading] = number_cell(score.further.get(metric), ".2f")
+    for metric, column in FURTHER.items():
+        cells[column] = number_cell(score.further.get(metric), ".2f")
     return cells
 
 
 def _published_cells(row: ResultRow, table: ResultTable) -> dict[str, str]:
     metric = f" ({row.published.metric})" if _by_another_metric(row, table) else ""
     return {
-        f"published {score_name(table.metric)}": number_cell(row.published.score, "g") + metric,
-        "to published": number_cell(row.published.to_published, "+.2f"),
+        "published": number_cell(row.published.score, "g") + metric,
+        "to-published": number_cell(row.published.to_published, "+.2f"),
     }
 
 
@@ -170,8 +203,8 @@ def _system_cells(row: ResultRow, baseline: ResultRow, code: str) -> dict[str, s
         "architecture": f"{code}{system.arch}{code}" if system.arch else "",
         "parameters": number_cell(system.parameters, ",d"),
         "updates": number_cell(system.updates, ",d"),
-        "training speed": _ratio(training, base.train_tokens_per_second),
-        "decoding speed": _ratio(decoding, base.decode_sentences_per_second),
+        "training-speed": _ratio(training, base.train_tokens_per_second),
+        "decoding-speed": _ratio(decoding, base.decode_sentences_per_second),
     }
 
 
@@ -181,16 +214,14 @@ def _by_another_metric(row: ResultRow, table: ResultTable) -> bool:
 
 
 def _ratio(value: float | None, baseline: float | None) -> str:
-    return f"{value / baseline:.2f}" if value and baseline else ""
+    return f"{value / baseline:.1f}" if value and baseline else ""
 
 
 def _notes(table: ResultTable, code: str) -> list[str]:
     baseline, *others = table.rows
     notes = []
     for metric, signature in table.signatures.items():
-        name = metric
-        if metric in HEADINGS and metric != table.metric:
-            name = HEADINGS[metric][1]
+        name = metric if metric == table.metric else _BELOW.get(metric, metric)
         notes.append(f"{name}: {code}{signature}{code}")
     notes.append(f"{table.sentences:,} test sentences")
     if any(row.system.seeds > 1 for row in table.rows):
@@ -235,8 +266,10 @@ def _notes_on_speeds(table: ResultTable) -> list[str]:
         speeds.append(f"{baseline.decode_sentences_per_second:,.0f} sentences/s in decoding")
     if not speeds:
         return []
-    measured = f", measured on {table.speeds}" if table.speeds else ""
-    return [f"training and decoding speed: 1.00 is {' and '.join(speeds)}{measured}"]
+    measured = "means over the seeds" if baseline.seeds > 1 else "measured once"
+    if table.speeds:
+        measured = f"measured on {table.speeds}"
+    return [f"training and decoding speed: 1.0 is {' and '.join(speeds)}; {measured}"]
 
 
 def _notes_on_published(table: ResultTable) -> list[str]:

@@ -93,6 +93,23 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
     return list(dict.fromkeys(jobs))
 
 
+def added_baselines(item: Item, rows: Sequence[str], flags: Sequence[str]) -> dict[str, list[str]]:
+    """Returns the baselines that a plan adds to the chosen rows → the rows that need them.
+
+    Args:
+        rows, flags: as of :func:`entries_of`
+    """
+    trained = [entry for entry in entries_of(item, rows, flags) if entry.measure != "params"]
+    chosen = {translation_of(entry) for entry in trained}
+    added: dict[str, list[str]] = {}
+    for entry in trained:
+        base = baseline(entry)
+        if base is not None and translation_of(base) not in chosen:
+            name = base.row if base.item == item.name else f"{base.item}, {base.row}"
+            added.setdefault(name, []).append(entry.row)
+    return {name: list(dict.fromkeys(rows)) for name, rows in added.items()}
+
+
 def _translations(entries: Iterable[Entry]) -> list[NeededTranslation]:
     """Returns the translations that entries and their baselines need, each once."""
     needed = []

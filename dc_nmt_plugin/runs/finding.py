@@ -38,20 +38,18 @@ class Run:
         """
         unnamed, name = _split_name(path)
         runs = cls.all_of(unnamed)
-        named = {run.decoding.key: run for run in runs}
-        if name in named:
-            return named[name]
-        if name:
-            names = ", ".join(filter(None, named)) or "none with a name"
-            raise UserError(
-                f"{path}: {unnamed} has no scored translation {name!r}; there is {names}"
-            )
         if not runs:
             raise UserError(
                 f"{path}: has no scores yet: dc-nmt evaluate makes those of a recipe's run, and "
                 f"'dc-nmt score OUTPUT … --out {record_path(unnamed)}' those of fairseq-generate"
             )
-        return runs[0]
+        named = {run.decoding.key: run for run in runs}
+        if name and name not in named:
+            names = ", ".join(filter(None, named)) or "none with a name"
+            raise UserError(
+                f"{path}: {unnamed} has no scored translation {name!r}; there is {names}"
+            )
+        return named.get(name, runs[0])
 
     @classmethod
     def all_of(cls, path: Path) -> list[Run]:

@@ -160,11 +160,15 @@ def record_path(path: Path) -> Path:
     """
     if not path.is_dir():
         return path
-    if not (path / RECORD).is_file():
-        raise UserError(
-            f"{path}: no {RECORD} in it; fairseq-train with --user-dir dc_nmt_plugin writes it"
-        )
-    return path / RECORD
+    if (path / RECORD).is_file():
+        return path / RECORD
+    runs = [record.parent.name for record in sorted(path.glob(f"*/{RECORD}"))]
+    reason = f"no {RECORD} in it; fairseq-train with --user-dir dc_nmt_plugin writes it"
+    if runs:
+        reason = f"is a folder of runs; name one of them, such as {path / runs[0]}"
+    elif (path.parent / RECORD).is_file():
+        reason = f"is a folder of the run {path.parent}; name that folder"
+    raise UserError(f"{path}: {reason}")
 
 
 def record_of(folder: Path) -> Record | None:

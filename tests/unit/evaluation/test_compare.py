@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
-from records import WORDS, spoil
+from records import WORDS, spoil, write_run
 from scipy.stats import ttest_rel
 
 from dc_nmt_plugin.commands import compare as compare_command
@@ -81,6 +81,8 @@ def test_the_t_test_of_a_paper_and_latex(folder, texts, capsys):
     assert "one-tailed paired t-test" in printed
     _, latex = compare(folder, f"{TEXT} --t-test --latex", capsys)
     assert latex.count(r"\begin{tabular}") == 2 and "% over sentence BLEU" in latex
+    _, markdown = compare(folder, f"{TEXT} --markdown --columns system,holm,margin", capsys)
+    assert markdown.startswith("| against base | ± 95% |\n")  # one p needs no correction
 
 
 def test_the_printed_command_of_compare_mt_makes_its_page(folder, capsys, monkeypatch):
@@ -134,6 +136,11 @@ def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch)
         (f"{TEXT} --names one", "--names: 1 for 2 systems"),
         ("base short --reference ref.en --target-lang en", "1 hypothesis for 60 references"),
         ("base runs --reference ref.en --target-lang en", r"no run\.json in it"),
+        ("base of_runs --reference ref.en --target-lang en", "of_runs: is a folder of runs; name"),
+        ("base of_runs/r/checkpoints --target-lang en", "is a folder of the run .*of_runs/r; name"),
+        ("of_runs/r base", "of_runs/r: has no scores yet"),
+        ("of_runs/r:valid.aux1 base", "of_runs/r:valid.aux1: has no scores yet"),
+        (f"{TEXT} --columns BLEU", "--columns: 'BLEU' is not one of system, score, margin"),
         ("base bad.json --reference ref.en --target-lang en", "bad.json: not JSON"),
     ],
 )
@@ -141,6 +148,7 @@ def test_bad_input(folder, flags, message, capsys):
     (folder / "short").write_text("one\n")
     (folder / "runs").mkdir()
     (folder / "bad.json").write_text("{")
+    (write_run(folder / "of_runs/r") / "checkpoints").mkdir()
     with pytest.raises(UserError, match=message):
         compare(folder, flags, capsys)
 

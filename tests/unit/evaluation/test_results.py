@@ -17,6 +17,7 @@ import torch
 from records import REFERENCE as LINES
 from records import SCORES, change, write_run, write_scored
 
+from dc_nmt_plugin import cli
 from dc_nmt_plugin.analysis.curves import read_curves
 from dc_nmt_plugin.commands import export as export_command
 from dc_nmt_plugin.commands import results as results_command
@@ -100,8 +101,11 @@ def test_the_table_of_runs(task, capsys):
     assert dual["against"]["interval"][0] < dual["difference"] < dual["against"]["interval"][1]
     results(task)
     printed = capsys.readouterr().out
-    assert "1,500,000" in printed and " 0.80 " in printed  # speed relative to the baseline's
-    assert "1.00 is 1,000 target tokens/s in training and 50 sentences/s" in printed
+    assert "1,500,000" in printed and " 0.8 " in printed  # speed relative to the baseline's
+    assert (
+        "1.0 is 1,000 target tokens/s in training and 50 sentences/s in decoding; measured once"
+        in (printed)
+    )
     assert "published" not in printed  # nothing is, for this task
     assert "difference: to b-plain; 95% interval" in printed and "tok:13a" in printed
 
@@ -137,6 +141,49 @@ def test_speeds_are_compared_on_one_device(task, capsys):
     change(task / "c-old", decodings=(replace(translated, device="1 x NVIDIA H200"),))
     _, _, old = rows(capsys, task)  # trained there, and translated elsewhere
     assert old["train_tokens_per_second"] == 1000 and old["decode_sentences_per_second"] is None
+
+
+def test_a_speed_of_little_work_is_not_shown(task, capsys):
+    few = decoded(task / "a-dc", OTHER, sentences=149)  # 50 sentences a second
+    change(few, training=replace(read_record(few).training, seconds=2.9))
+    _, dual = rows(capsys, task)
+    assert dual["train_tokens_per_second"] is dual["decode_sentences_per_second"] is None
+
+
+def test_columns_and_a_page_of_latex(task, capsys):
+    for number in range(3):
+        finished(task, f"transformer_dc_with_a_name_of_such_a_length_{number}", OTHER)
+    results(task, "--latex")
+    notes, table = capsys.readouterr().out.split(r"\begin{tabular}")
+    assert all(line.startswith("% ") for line in notes.splitlines())
+    header = table.splitlines()[2]
+    assert [cell.split("\\")[0].strip() for cell in header.split("&")] == [
+        "run", "BLEU", "difference", "95",
+    ]  # fmt: skip
+    assert "$-" in table and "^{**}$" in table
+    results(task, "--columns", "decoding-speed,run", "--markdown")
+    assert capsys.readouterr().out.startswith("| decoding speed | run |\n")
+    results(task, "--columns", "run,score", "--json")
+    assert json.loads(capsys.readouterr().out)[0] == {"run": "b-plain", "score": "100.00"}
+    with pytest.raises(UserError, match=r"--columns: 'BLEU' is not one of run, score"):
+        results(task, "--columns", "BLEU")
+
+
+@pytest.mark.parametrize("form", ["--markdown", "--latex", ""])
+def test_a_name_does_not_reach_the_terminal_as_it_is(task, form, capsys):
+    change(task / "a-dc", name="\x1b]0;x\x07\nreport: \u202eall")
+    flags = "--dropout 0.3 --seed 2"
+    finished(task, "late", OTHER, flags=flags, updates=7)  # named in a note
+    change(task / "late", name="late\n| 100 | \x1b[2J")
+    results(task, *form.split())
+    out = capsys.readouterr().out
+    escaped = [r"\x1b]0;x\x07\nreport: \u202eall", r"late\n"]
+    if form == "--latex":
+        escaped = [name.replace("\\", r"\textbackslash{}") for name in escaped]
+    assert all(name in out for name in escaped) and out.isprintable() is False
+    assert not set(out) & {"\x1b", "\x07", "\u202e"}
+    assert cli.main(["results", str(task), "--baseline", "\x1b[2J"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
 
 
 def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
@@ -345,7 +392,7 @@ def test_numbers_are_stored_without_text(task, tmp_path, capsys):
     stored = (home / "results.json").read_text()
     assert "Katze" not in stored and str(tmp_path) not in stored
     assert printed.startswith("| run | BLEU | difference | 95% interval | p | lower-cased |")
-    assert "| `transformer_standard` | 1,000,000 | 2,000 | 1.00 | 1.00 |" in printed
+    assert "| `transformer_standard` | 1,000,000 | 2,000 | 1.0 | 1.0 |" in printed
     results(home, "--markdown")
     again = capsys.readouterr()
     assert again.out == printed and "results.json is printed as it was stored" in again.err

@@ -96,6 +96,8 @@ def test_a_difference_is_over_the_seeds_that_both_have(capsys):
     (cell,) = compared_numbers(find_item(TABLE), ["MS-1"], (1, 2, 3))
     assert (cell.ours, cell.difference) == ((31.0, 32.5, 50.0), 1.5)
     assert "over the seeds that both have" in table(capsys, "--seeds", "1,2")
+    latex = table(capsys, "--seeds", "1,2", "--latex", "--columns", "row,measured")
+    assert latex.startswith(f"% {TABLE}: ") and r"MS-1 & 31.75 \\" in " ".join(latex.split())
     _, row = json.loads(table(capsys, "--seeds", "1,2", "--json"))
     assert (row["mean"], row["deviation"]) == (31.75, pytest.approx(1.0607, abs=1e-4))
 

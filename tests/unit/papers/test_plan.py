@@ -11,7 +11,7 @@ import pytest
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.commands import evaluate
 from dc_nmt_plugin.commands.parser import values_of
-from dc_nmt_plugin.papers.plan import Options, plan
+from dc_nmt_plugin.papers.plan import Options, added_baselines, plan
 from dc_nmt_plugin.papers.reader import find_item, read_documents
 from dc_nmt_plugin.papers.selection import NEEDED, is_open, left_out, runs_of
 from dc_nmt_plugin.papers.systems import (
@@ -106,6 +106,9 @@ def test_a_row_and_a_column_name_one_cell():
     # a row with a difference needs its baseline too
     runs = [job.training.arch for job in jobs("thesis, Table 4.6b", "MS-1") if job.training]
     assert runs == ["transformer_standard_iwslt", "transformer_ms_aux_iwslt"]
+    item = find_item("thesis, Table 4.6b")
+    assert added_baselines(item, ["MS-1"], ()) == {"Baseline": ["MS-1"]}
+    assert added_baselines(item, ["MS-1", "Baseline"], ()) == {}
 
 
 def test_the_commands_understand_their_words(cwd):
