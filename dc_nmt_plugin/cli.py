@@ -90,8 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sentence = _sentence(error)
         if sentence is None:
             raise
-        for line in f"{program}: error: {sentence}".split("\n"):
-            notify(line)
+        notify(*f"{program}: error: {sentence}".split("\n"))
         return 2 if isinstance(error, UsageError) else 1
     finally:
         signal.signal(signal.SIGTERM, on_request)

@@ -32,9 +32,9 @@ def printable(text: object) -> str:
     return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
 
 
-def notify(text: str) -> None:
-    """Prints one line to standard error."""
-    print(printable(text), file=sys.stderr, flush=True)
+def notify(*lines: str) -> None:
+    """Prints lines to standard error."""
+    print(*map(printable, lines), sep="\n", file=sys.stderr, flush=True)
 
 
 def counted(number: int, noun: str) -> str:

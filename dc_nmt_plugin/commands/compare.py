@@ -76,7 +76,7 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError(f"{args.systems[0]}: one system alone; give a baseline and another")
     from ..evaluation.metrics import find_metrics
     from ..evaluation.systems import PlainTextOptions, default_metric, load_systems
-    from ..evaluation.table_text import COMPARISON_COLUMNS, comparison_table
+    from ..evaluation.table_text import COMPARISON_COLUMNS
 
     check_choices("--columns", args.columns or (), COMPARISON_COLUMNS)
     metric = find_metrics("--metric", args.metric)[0] if args.metric else None
@@ -84,12 +84,7 @@ def main(argv: Sequence[str]) -> int:
     for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
         notify(f"warning: {warning}")
     report = compare(systems, metric or default_metric(systems[0]), args)
-    if args.json and args.columns:
-        print_columns(comparison_table(report.comparisons, report.metric), args.columns)
-    elif args.json:
-        print_json(asdict(report))
-    else:
-        print(format_report(report, form_of(args), args.columns))
+    _print_report(report, args)
     return 0
 
 
@@ -144,6 +139,17 @@ def _write_texts(folder: Path, texts: Mapping[str, Sequence[str]], lowercase: bo
     command += ["--compare_scores", f"score_type=bleu,bootstrap=1000,case_insensitive={lowercase}"]
     command += ["--output_directory", str(folder / "report")]
     notify(f"dc-nmt compare: {shlex.join(command)}")
+
+
+def _print_report(report: ComparisonReport, args: argparse.Namespace) -> None:
+    from ..evaluation.table_text import comparison_table
+
+    if args.json and args.columns:
+        print_columns(comparison_table(report.comparisons, report.metric), args.columns)
+    elif args.json:
+        print_json(asdict(report))
+    else:
+        print(format_report(report, form_of(args), args.columns))
 
 
 def format_report(

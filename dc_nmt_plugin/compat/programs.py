@@ -30,8 +30,7 @@ def end_with_a_sentence() -> None:
 
     def hook(kind: Any, error: BaseException, traceback: Any) -> None:
         if isinstance(error, UserError):
-            for line in f"error: {error}".split("\n"):
-                notify(line)
+            notify(*f"error: {error}".split("\n"))
         else:
             previous(kind, error, traceback)
 
