@@ -246,7 +246,9 @@ class Choices:
     def notes(self, languages: tuple[str, str]) -> list[str]:
         size, operations = self.size, f"{self.operations:,} operations"
         moses = "; Moses' tokeniser does not give the words back"
-        dictionaries = "one dictionary" if self.joint else "two dictionaries"
+        dictionaries = "one dictionary"
+        if not self.joint:
+            dictionaries = "two dictionaries (Transformers are trained as ARCH_unshared)"
         return [
             f"tokenizer: {self.tokenizer}{moses if self.tokenizer == 'split' else ''}",
             f"bpe: {operations} (--bpe); {dictionaries}, {self.share:.0%} of the letters in "

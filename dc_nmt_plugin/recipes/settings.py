@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import UsageError, UserError, check_choices
 from ..files import read_yaml
-from ..flags import flag_value, replaced
+from ..flags import flag_value, listed, replaced
 from ..models.presets import STOCK, Architecture, Family, architectures
 from .recipe import Recipe, SettingsEntry
 
@@ -85,6 +85,8 @@ def settings_of(
     for key in REQUIRED:
         if not values.get(key):
             raise UserError(f"{place}.{key}: is missing")
+    if recipe.own:
+        _check_metrics(place, values)
     return TaskSettings(
         name=name,
         arch=arch,
@@ -104,6 +106,14 @@ def settings_of(
         paper=values["paper"],
         metrics=values["metrics"],
     )
+
+
+def _check_metrics(place: str, values: dict[str, Any]) -> None:
+    """Refuses unknown metrics before anything is prepared; a shipped recipe has none."""
+    from ..evaluation.metrics import METRICS
+
+    check_choices(f"{place}.paper", [values["paper"]], METRICS, error=UserError)
+    check_choices(f"{place}.metrics", listed(values["metrics"]), METRICS, error=UserError)
 
 
 def _merged(
@@ -194,7 +204,7 @@ def _flags(text: str, place: str) -> tuple[str, ...]:
 
 
 def with_updates(settings: TaskSettings, updates: int, warmup: str | None) -> TaskSettings:
-    """Returns the settings for another number of updates, with equally many checkpoints.
+    """Returns the settings for another number of updates, with about as many checkpoints.
 
     A warm-up that would be as long as the training becomes as much shorter as the training.
 
@@ -224,10 +234,24 @@ def with_updates(settings: TaskSettings, updates: int, warmup: str | None) -> Ta
             )
         flags = replaced(flags, "--warmup-updates", str(shorter))
     flags = replaced(flags, "--total-num-update", str(updates))  # polynomial decay's end
-    save_every = max(1, round(settings.save_every * updates / settings.updates))
-    if settings.average:
-        save_every = min(save_every, updates // settings.average)
-    return replace(settings, updates=updates, save_every=save_every, flags=flags)
+    wanted = settings.save_every * updates / settings.updates
+    most = updates // settings.average if settings.average else updates
+    return replace(
+        settings, updates=updates, save_every=_save_every(updates, wanted, most), flags=flags
+    )
+
+
+def _save_every(updates: int, wanted: float, most: int) -> int:
+    """Returns the number of updates between two checkpoints: about `wanted`, and not over `most`.
+
+    The last checkpoint is as near to the last update as possible: what comes after it would be in
+    no averaged model.
+    """
+    most = max(1, most)
+    candidates = range(
+        max(1, min(most, round(wanted / 1.5))), max(1, min(most, round(wanted * 1.5))) + 1
+    )
+    return min(candidates, key=lambda every: (updates % every, abs(every - wanted)))
 
 
 def for_sample(settings: TaskSettings) -> TaskSettings:

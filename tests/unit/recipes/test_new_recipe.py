@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 
 import pytest
 from helpers import toy_text
@@ -107,6 +108,17 @@ def test_the_recipe_is_a_recipe(here):
     assert task.text.tokenizer == "none" and task.bpe["default"].operations == 321
 
 
+@pytest.mark.parametrize("line", ["paper: bleu", "metrics: chrf,bleu"])
+def test_a_metric_that_is_none_is_refused_before_anything_is_prepared(line, here, capsys):
+    make_recipe(NewOptions(here / "mine", [here / "a.de", here / "a.en"]))
+    path, key = here / "mine/recipe.yaml", line.partition(":")[0]
+    text = re.sub(rf"    {key}: .*\n", "", path.read_text())
+    path.write_text(text.replace("  all:\n", f"  all:\n    {line}\n"))
+    message = rf"recipe.yaml: settings.*\.{key}: 'bleu' is not one of mteval-v13a"
+    with pytest.raises(UserError, match=message):
+        settings_of(load(str(here / "mine")), "transformer_dc")
+
+
 def test_gzipped_files_and_codes(here):
     for code in ("de", "en"):
         with gzip.open(here / f"train.{code}-XX.txt.gz", "wb") as out:
@@ -186,6 +198,7 @@ def test_two_alphabets_have_two_dictionaries(tmp_path):
     assert settings.arch == "transformer_dc_unshared"
     assert "--share-all-embeddings" not in settings.flags
     assert russian.task.bpe["default"].dictionary == "separate"
+    assert "(Transformers are trained as ARCH_unshared)" in russian.path.read_text()
     assert settings_of(russian, "transformer").arch == "transformer"  # fairseq's: sizes are flags
     chinese = "湖边的房子有很多窗户和门吗真的"
     recipe = recipe_of(tmp_path, "a house by the lake", chinese, ("en", "zh"))

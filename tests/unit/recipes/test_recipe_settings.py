@@ -247,6 +247,12 @@ def test_a_short_training_has_a_warm_up_as_much_shorter():
         training("wmt14_en_de", "transformer_dc", "--max-update", 100, "--warmup-updates", "abc")
 
 
+@pytest.mark.parametrize("updates", [100, 150, 1000, 9600])
+def test_the_last_checkpoint_of_another_number_of_updates_is_that_of_the_last(updates):
+    command = training("multi30k_en_de", "transformer_dc", "--max-update", updates).command
+    assert updates % int(flag_value(command, "--save-interval-updates")) == 0
+
+
 def test_another_number_of_updates_ends_linear_decay_there():
     words = ["iwslt14_de_en", "transformer_dc", "--like", "thesis-iwslt, linear decay"]
     flags = flags_of(training(*words, "--max-update", 10000))
