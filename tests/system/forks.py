@@ -8,10 +8,12 @@ import json
 import logging
 import multiprocessing
 import os
+import shlex
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -126,12 +128,15 @@ def start(words: Sequence[str], stdout: Any, stderr: Any) -> Any:
     return Fork(lambda: run_program(words), stdout, stderr)
 
 
-# a program on PATH: hands its words, folder and standard files to `run_script`, which forks
-ASKING = """#!{python} -IS
-import json, os, socket, sys
+# a program on PATH: hands its words, folder and standard files to `run_script`, which forks; by sh,
+# because the path of Python may have spaces or be long
+PROGRAM = """#!/bin/sh
+exec {python} -IS {asking} "$0" "$@"
+"""
+ASKING = """import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as asked:
     asked.connect({address!r})
-    words = [os.path.basename(sys.argv[0]), *sys.argv[1:]]
+    words = [os.path.basename(sys.argv[1]), *sys.argv[2:]]
     socket.send_fds(asked, [json.dumps([words, os.getcwd()]).encode()], [0, 1, 2])
     sys.exit(int(asked.recv(9)))
 """
@@ -149,17 +154,22 @@ def run_script(script: Path, folder: Path, **environment: str) -> tuple[int, str
         exit status, and what it printed
     """
     (folder / "programs").mkdir(exist_ok=True)
-    for name in programs:
-        path = folder / "programs" / name
-        path.write_text(ASKING.format(python=sys.executable, address=str(folder / "socket")))
-        path.chmod(0o755)
     places = [folder / "programs", Path(sys.executable).parent, os.environ["PATH"]]
     variables = {**os.environ, **environment, "PATH": os.pathsep.join(map(str, places))}
-    with socket.socket(socket.AF_UNIX) as server, open(folder / "printed", "wb") as printed:
-        (folder / "socket").unlink(missing_ok=True)  # of a call before
-        server.bind(str(folder / "socket"))
+    with contextlib.ExitStack() as stack:
+        # not in `folder`: a socket's path has at most 107 bytes
+        short = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/tmp")))
+        (short / "asking.py").write_text(ASKING.format(address=str(short / "socket")))
+        python, asking = shlex.quote(sys.executable), shlex.quote(str(short / "asking.py"))
+        program = PROGRAM.format(python=python, asking=asking)
+        for name in programs:
+            (folder / "programs" / name).write_text(program)
+            (folder / "programs" / name).chmod(0o755)
+        server = stack.enter_context(socket.socket(socket.AF_UNIX))
+        server.bind(str(short / "socket"))
         server.listen()
         server.settimeout(0.05)
+        printed = stack.enter_context(open(folder / "printed", "wb"))
         words = ["bash", "-e", str(script)]
         process = subprocess.Popen(words, env=variables, stdout=printed, stderr=subprocess.STDOUT)
         while process.poll() is None:
