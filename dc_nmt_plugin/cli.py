@@ -42,6 +42,7 @@ GROUPS = {
         "probe": "train probing classifiers on frozen encoders",
     },
     "tools, for example: dc-nmt doctor": {
+        "check-mechanism": "check the ground rules on a mechanism of your own",
         "arch-flags": "list architectures; show the flags and training command of one",
         "average": "average checkpoints",
         "export": "pack a run, remove auxiliary decoders, or convert the model",

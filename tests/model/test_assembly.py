@@ -6,12 +6,12 @@ import operator
 import pytest
 import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY
-from helpers import build, perturb, sample, sentences, task
+from helpers import build, perturb, sample, sentences
 from recurrent import MODELS
 from recurrent import build as build_recurrent
 from variants import PRE_NORM, VARIANTS
 
-from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
+from dc_nmt_plugin.ground_rules import slope_and_gradient
 from dc_nmt_plugin.models.options import read_config
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.modules.layer_aggregation import (
@@ -28,23 +28,6 @@ def batch():
 
 
 # -- no gradient is lost on the way -----------------------------------------------------------
-
-
-def slope_and_gradient(net, inputs, step=1e-6):
-    """The loss's slope along a random direction of all parameters, measured and by gradients."""
-    criterion = JointLossCriterion(task(), False, 0.1, no_diagnostics=True)
-    parameters = [p for p in net.parameters() if p.requires_grad]
-    generator = torch.Generator().manual_seed(7)
-    directions = [torch.randn(p.shape, generator=generator, dtype=p.dtype) for p in parameters]
-    gradients = torch.autograd.grad(criterion(net, inputs)[0], parameters)
-    expected = sum(float((g * d).sum()) for g, d in zip(gradients, directions, strict=True))
-    losses = []
-    for move in (step, -2 * step):
-        with torch.no_grad():
-            for parameter, direction in zip(parameters, directions, strict=True):
-                parameter.add_(direction, alpha=move)
-            losses.append(float(criterion(net, inputs)[0]))
-    return (losses[0] - losses[1]) / (2 * step), expected
 
 
 @pytest.mark.parametrize("name", VARIANTS)

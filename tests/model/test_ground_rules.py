@@ -5,18 +5,23 @@ The cases are each kind's own options (variants.py), and combinations of {encode
 few as have every pair of values, or with ``--all`` every one. A case shares its forward passes.
 """
 
-import itertools
 from dataclasses import replace
 
 import pytest
 import torch
 from fairseq.sequence_generator import SequenceGenerator
-from helpers import build, few, pad, perturb, sample, sentences, shifted, task
+from helpers import build, few, pad, perturb, sample, sentences, task
 from product import PAIRS, PRODUCT, SMALL, settings
 from variants import MODULES, VARIANTS
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.errors import ConfigError
+from dc_nmt_plugin.ground_rules import (
+    check_causality,
+    check_decoding,
+    check_padding,
+    logits_of,
+)
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.core.self_attention import SelfAttention
 from dc_nmt_plugin.modules.mechanisms import SELF_ATTENTIONS, STANDARD
@@ -43,77 +48,14 @@ def test_ground_rules(name):
     arch, settings = CASES[name]
     net = build(arch, seed=9, **settings)
     source, target = sentences(LENGTHS), sentences([4, 6, 2], seed=5)
-    expected = net_output(saved, source, target)
+    expected = logits_of(saved, source, target)
     # the file itself, which takes as long as all the rest, is the system tests'
     net.load_state_dict(saved.state_dict())
-    outputs = net_output(net, source, target)
+    outputs = logits_of(net, source, target)
     assert all(torch.equal(a, b) for a, b in zip(outputs, expected, strict=True))
-    check_padding(net, source, target, expected)
-    check_causality(net, source, target, expected)
-    check_incremental_decoding(net, source)
-
-
-def net_output(net, source, target, left_source=True, left_target=False, extra=0):
-    """Logits, one tensor (T, V) a sentence, without padding."""
-    prefix = pad(shifted(target), left=left_target, extra=extra)
-    logits, _ = net(pad(source, left=left_source, extra=extra), None, prefix)
-    width = prefix.size(1)
-    return [
-        logits[i, width - len(row) :] if left_target else logits[i, : len(row)]
-        for i, row in enumerate(target)
-    ]
-
-
-def check_padding(net, source, target, expected):
-    for left_source, left_target in itertools.product([False, True], repeat=2):
-        outputs = net_output(net, source, target, left_source, left_target, extra=2)
-        for one, other in zip(outputs, expected, strict=True):
-            assert torch.allclose(one, other, atol=1e-5), (left_source, left_target)
-    together = net.encoder(pad(source, left=True)).features
-    for row, words in enumerate(source):
-        (alone,) = net_output(net, [words], [target[row]])
-        assert torch.allclose(alone, expected[row], atol=1e-5)
-        for level, states in enumerate(net.encoder(words[None]).features):
-            assert torch.allclose(together[level][row, -len(words) :], states[0], atol=1e-5)
-
-
-def check_causality(net, source, target, expected):
-    for position in range(1, 4):
-        changed = [row.clone() for row in target]
-        word = changed[0][position - 1]  # becomes the input of this position
-        changed[0][position - 1] = 4 + (word - 3) % 15
-        before, after = expected[0], net_output(net, source, changed)[0]
-        assert torch.allclose(before[:position], after[:position], atol=1e-6)
-        assert not torch.allclose(before[position], after[position], atol=1e-4)
-
-
-def check_incremental_decoding(net, source):
-    """With duplicated, exchanged and dropped beams, as beam search makes them."""
-    sentence, source = torch.arange(3), pad(source, left=True)
-    encoded = net.encoder(source)
-    prefix, state, steps = torch.full((3, 1), 2), {}, []
-    # the first step has one row a sentence, as in the plugin's beam search
-    orders = [
-        [0, 0, 1, 1, 2, 2],
-        [1, 0, 2, 2, 5, 4],
-        [0, 1, 3, 2, 4, 4],
-        [2, 3, 4, 5],
-        [1, 1, 2, 3],
-        [2, 3],
-    ]
-    for order in [None, *orders]:
-        if order is not None:
-            order = torch.tensor(order)
-            prefix, sentence = prefix[order], sentence[order]
-            steps = [step[order] for step in steps]
-            net.decoder.reorder_incremental_state_scripting(state, order)
-            encoded = net.encoder.reorder_encoder_out(encoded, order)
-            new = 4 + (5 * len(steps) + torch.arange(len(order)))[:, None] % 16
-            prefix = torch.cat([prefix, new], dim=1)
-        step, _ = net.decoder(prefix, encoder_out=encoded, incremental_state=state)
-        steps.append(step[:, -1])
-    full, _ = net(source[sentence], None, prefix)
-    assert torch.allclose(torch.stack(steps, dim=1), full, atol=1e-5)
+    check_padding(net)
+    check_causality(net)
+    check_decoding(net)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
