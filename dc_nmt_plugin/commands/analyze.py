@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis import ANALYSES
 from ..analysis.figure import add_plot, new_figure, write_plot
-from ..errors import UsageError, check_choices, counted
+from ..errors import UsageError, check_choices, counted, printable
 from ..table import format_table
 from ..text.tokenizers import TOKENIZERS
 from .analyze_options import OPTIONS
@@ -64,11 +64,11 @@ def _options_of(function: Callable[..., Any], args: argparse.Namespace) -> dict[
 
 
 def _print_tables(title: str, tables: Sequence[Table]) -> None:
-    print(title)
+    print(printable(title))
     for table in tables:
-        print(f"\n{table.title}\n\n{format_table(table.header, table.rows)}")
+        print(f"\n{printable(table.title)}\n\n{format_table(table.header, table.rows)}")
         if table.notes:
-            print("", *table.notes, sep="\n")
+            print("", *map(printable, table.notes), sep="\n")
 
 
 def _measure_models(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..analysis.figure import add_plot, new_figure, write_plot
 from ..analysis.probing.tasks import TASKS, read_tasks
-from ..errors import check_choices
+from ..errors import check_choices, printable
 from ..flags import listed
 from ..table import format_table
 from .analyze import add_runs
@@ -64,7 +64,7 @@ def _print_table(results: dict[str, Probing], setting: str) -> None:
     table = probing_table(results, title)
     print(f"{table.title}\n\n{format_table(table.header, table.rows)}")
     for label, result in results.items():
-        print(f"\n{label}: {result.unknown:.2f}% of the pieces are unknown to the model")
+        print(f"\n{printable(label)}: {result.unknown:.2f}% of the pieces are unknown to the model")
 
 
 def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:

@@ -52,5 +52,6 @@ def test_equal_values_of_two_forms_do_not_differ():
 
 def test_a_search_has_the_values_of_fairseq_where_it_names_none():
     assert list(differing(full_search({"beam": 5}), full_search({"lenpen": 1.0}))) == []
+    assert list(differing(full_search({}), full_search({"beam": 4}))) == []  # unknown
     wu, plain = full_search({"length-penalty": "wu"}), full_search({"beam": 4})
     assert [setting.name for setting in differing(wu, plain)] == ["--beam", "--length-penalty"]
