@@ -318,7 +318,7 @@ def test_the_output_of_venv_says_what_helps(printed, remedy, clone):
 
 def test_a_folder_of_somebody_else_is_explained(clone):
     nobody = {"user": 65534, "group": 65534} if os.geteuid() == 0 else {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # tmp_path is for one user only
         other = shutil.copytree(clone, Path(folder) / "clone")
         Path(folder).chmod(0o755)
         other.chmod(0o555)
