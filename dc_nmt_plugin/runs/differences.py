@@ -1,7 +1,8 @@
 """Which settings differ between two runs: one comparison, and one list of what a flag changes.
 
-Three questions are asked of two runs, and each has kinds of flags that may differ:
+Four questions are asked of two runs, and each has kinds of flags that may differ:
 
+- Is the run in a folder the one that is asked for? ``WHILE_TRAINING`` of recipes/training.py
 - Are they one system with two seeds (``dc-nmt results --over-seeds``)? :data:`OF_ONE_SYSTEM`
 - Was a run trained as the run of a published number? :data:`NOT_PRINTED`
 - May a run continue from a checkpoint? :data:`WHILE_CONTINUING`
