@@ -84,7 +84,10 @@ class ResultTable:
         Raises:
             UserError: the file does not hold a table
         """
-        table = read_json(path, cls)
+        try:
+            table = read_json(path, cls)
+        except UserError as error:  # such as one that an earlier version stored
+            raise UserError(f"{error}; 'dc-nmt results RUN … --out' stores a table") from error
         if not table.rows:
             raise UserError(f"{path}: has no rows")
         return table

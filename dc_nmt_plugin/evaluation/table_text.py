@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import counted
 from ..table import LATEX, Form, NamedColumns, number_cell
 from .chance import LEAST_SENTENCES, LEVEL, RESAMPLES, Difference
 from .rows import ResultRow, ResultTable
@@ -223,7 +224,7 @@ def _notes(table: ResultTable, code: str) -> list[str]:
     for metric, signature in table.signatures.items():
         name = metric if metric == table.metric else _BELOW.get(metric, metric)
         notes.append(f"{name}: {code}{signature}{code}")
-    notes.append(f"{table.sentences:,} test sentences")
+    notes.append(counted(table.sentences, "test sentence"))
     if any(row.system.seeds > 1 for row in table.rows):
         notes.append("±: standard deviation over the seeds")
     if others:
