@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from fairseq.data import LanguagePairDataset
 from fairseq.data.data_utils import infer_language_pair
 
 from ..errors import UserError
+from ..extension import import_user_dirs
 from ..text.checks import is_visible
 from .attention import Attention, attentions_of
 from .model import LoadedModel
@@ -31,6 +34,13 @@ _SET_BY_RUNS = (
     "--tokenizer",
     "--skip-invalid-size-inputs-valid-test",
 )
+# flag of dc-nmt translate → argument of `load`
+_ARGUMENTS = {
+    "--bpe-codes": "codes",
+    "--data": "data",
+    "--tokenizer": "tokenizer",
+    "--user-dir": "user_dir",
+}
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,7 @@ class LoadedRun:
             text
         flags: of fairseq-generate, after the flags for the run's test set
         codes: of subword-nmt, for the source; None: those beside the data
+        user_dir: folders with mechanisms of the user's own, several by commas; they are imported
 
     Attributes:
         model: the ``torch.nn.Module``, in evaluation mode
@@ -69,7 +80,10 @@ class LoadedRun:
         tokenizer: str | None = None,
         flags: Sequence[str] = (),
         codes: str | os.PathLike[str] | None = None,
+        user_dir: str | None = None,
     ) -> None:
+        if user_dir is not None:
+            import_user_dirs(user_dir)
         refuse_flags(flags, _SET_BY_RUNS)
         (self._run,) = find_runs([Path(run)], None if data is None else Path(data))
         if self._run.task.get("_name") == "language_modeling":
@@ -83,22 +97,29 @@ class LoadedRun:
         self._generator = self._loaded.generator()
         self.model = self._loaded.model
 
-    def translate(self, lines: Sequence[str], first: int = 1) -> list[Translation]:
-        """Translates raw lines together.
+    def translate(
+        self, lines: Sequence[str], first: int = 1, beam: int | None = None
+    ) -> list[Translation]:
+        """Translates raw lines together; several threads may translate at the same time.
 
         Args:
             lines: of one sentence each; a string is one line
             first: number of the first line, for messages
+            beam: hypotheses a sentence; None: as the run was loaded
 
         Raises:
-            UserError: a line is longer than the model's positions; its translation has no score
+            UserError: a beam below 1, a line that is longer than the model's positions, or a
+                translation without a score
         """
+        if beam is not None and beam < 1:
+            raise UserError(f"beam: {beam} is not allowed; give at least 1.")
         lines = [lines] if isinstance(lines, str) else list(lines)
         pieces = self._text.pieces(lines)
         numbers = [n for n, line in enumerate(lines) if is_visible(line) and pieces[n]]
         dataset = self._loaded.encoded([pieces[n] for n in numbers])
         self._check_lengths(dataset, [first + n for n in numbers])
-        best = self._best(dataset)
+        generator = self._loaded.generator(beam) if beam is not None else self._generator
+        best = self._best(dataset, generator)
         hypotheses = self._text.raw([text for text, _ in best])
         translations = [Translation(line, "", None) for line in lines]
         for number, hypothesis, (_, score) in zip(numbers, hypotheses, best, strict=True):
@@ -120,12 +141,12 @@ class LoadedRun:
                 )
 
     @torch.no_grad()
-    def _best(self, dataset: LanguagePairDataset) -> list[tuple[str, float]]:
+    def _best(self, dataset: LanguagePairDataset, generator: Any) -> list[tuple[str, float]]:
         """Returns pieces and score of the best translation of each sentence of a dataset."""
         best = {}
         numbers = range(len(dataset))
         for batch in self._loaded.batches_of(dataset, numbers) if numbers else ():
-            hypotheses = self._loaded.best(self._generator, batch)
+            hypotheses = self._loaded.best(generator, batch)
             for number, hypothesis in zip(batch["id"].tolist(), hypotheses, strict=True):
                 score = float(hypothesis["score"]) / math.log(2)
                 best[number] = (self._loaded.target_text(hypothesis["tokens"]), score)
@@ -152,6 +173,23 @@ class LoadedRun:
         dataset = self._loaded.encoded([source_pieces])
         attentions = attentions_of(self._loaded, dataset, 0, target_pieces)
         return {site.name: attention for site, attention in attentions.items()}
+
+
+def load(
+    run: str | os.PathLike[str], data: str | os.PathLike[str] | None = None, **options: Any
+) -> LoadedRun:
+    """Loads a trained run; :class:`LoadedRun` has the options.
+
+    Raises:
+        UserError: as LoadedRun does, with names of arguments instead of flags
+    """
+    try:
+        return LoadedRun(run, data, **options)
+    except UserError as error:
+        message = str(error)
+        for flag, argument in _ARGUMENTS.items():
+            message = re.sub(rf"{flag}(?![\w-])", argument, message)
+        raise type(error)(message) from error
 
 
 def _languages_of(run: TrainedRun) -> tuple[str, str]:

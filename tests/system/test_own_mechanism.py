@@ -1,12 +1,20 @@
 """Mechanisms of a folder that ``--user-dir`` names, by the programs that users start."""
 
+import os
+import re
+import shlex
+
+import forks
 import pytest
 import torch
 from commands import ROOT, assert_explained, real, run
 from systems import SMALL, SOURCE, TARGET, load, training
 
+from dc_nmt_plugin import steps
 from dc_nmt_plugin.extension import VARIABLE
+from dc_nmt_plugin.recipes import plan, preparation
 from dc_nmt_plugin.runs.record import read_record
+from scripts.toy_text import toy_pairs
 
 GAUSSIAN = """
 import torch
@@ -152,3 +160,56 @@ def test_wrong_values_are_one_sentence(corpus, folder, tmp_path):
         done = run(tmp_path, "train", *training(corpus, tmp_path / "save", *changes))
         assert_explained(done, *pieces)
     assert not (tmp_path / "save").exists() or not list((tmp_path / "save").glob("*.pt"))
+
+
+FEW = [
+    "--max-update",
+    "6",
+    "--average",
+    "1",
+    "--encoder-layers",
+    "2",
+    "--decoder-layers",
+    "2",
+    "--cpu",
+]
+
+
+def test_the_page_from_an_empty_folder(tmp_path):
+    """Each file and command of the page, with fewer updates and small models; then Python."""
+    page = (ROOT / "docs/own_mechanism.md").read_text("utf-8")
+    blocks = re.findall(r"^```(.*?)\n(.*?)^```", page, re.S | re.M)
+    for head, text in blocks:
+        if "title=" in head:
+            path = tmp_path / head.split('"')[1]
+            path.parent.mkdir()
+            path.write_text(text, "utf-8")
+            assert len(text.splitlines()) <= 40
+    for split, size, seed in (("train", 250, 1), ("valid", 12, 2), ("test", 40, 3)):
+        sides = zip(*toy_pairs(size, seed), strict=True)
+        for language, lines in zip(("en", "de"), sides, strict=True):
+            (tmp_path / f"{split}.{language}").write_text("\n".join(lines) + "\n", "utf-8")
+    (tmp_path / "line").write_text("the teacher\n", "utf-8")
+
+    def begin():
+        os.chdir(tmp_path)
+        steps.start = forks.start  # programs in forked copies of this process
+        preparation.WORKERS, plan.visible_gpus = "1", lambda: 0
+
+    printed = {}
+    for line in "".join(text for head, text in blocks if not head).replace("\\\n", "").splitlines():
+        words = shlex.split(line)
+        if words[:1] == ["echo"]:
+            words = [*words[3:6], "line", *words[6:]]
+        few = FEW if words[1:3] == ["run", "mine"] else []
+        done = run(tmp_path, *words, *few, before=begin).good()
+        assert "Traceback" not in done.output + done.errors
+        printed[" ".join(words[1:3])] = done.output
+    table = printed["results mine"]
+    assert all(name in table for name in ("transformer_standard", "gaussian-s1", "talking_heads"))
+    assert "all rules hold" in printed["check-mechanism talking_heads"]
+    (python,) = (text for head, text in blocks if head == "python")
+    script = tmp_path / "use.py"
+    script.write_text(python, "utf-8")
+    done = real("python", script, folder=tmp_path).good()
+    assert re.search(r" -\d+\.\d+ \(4, \d+, \d+\)\n| torch.Size\(\[4, ", done.output), done.output
