@@ -10,8 +10,17 @@ from typing import Any, NamedTuple
 
 from programs import compare_programs
 
-ALL = ("standard", "dc", "ctxaware", "cross_agg", "mlmha", "mlmha_m_00", "mlmha_iter_c_agg",
-       "ms_aux", "ms_aux_aif")  # fmt: skip
+ALL = (
+    "standard",
+    "dc",
+    "ctxaware",
+    "cross_agg",
+    "mlmha",
+    "mlmha_m_00",
+    "mlmha_iter_c_agg",
+    "ms_aux",
+    "ms_aux_aif",
+)
 
 
 class Group(NamedTuple):

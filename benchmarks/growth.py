@@ -85,10 +85,8 @@ def measure_alone(name: str, like: str, length: int, options: Any) -> tuple[floa
         mebibytes = torch.cuda.max_memory_allocated() / 2**20
     else:
         mebibytes = _memory("VmHWM") - before
-    timer = Timer(
-        "step(copy.deepcopy(batch))", globals={"step": step, "batch": batch, "copy": copy},
-        num_threads=options.threads,
-    )  # fmt: skip
+    names = {"step": step, "batch": batch, "copy": copy}
+    timer = Timer("step(copy.deepcopy(batch))", globals=names, num_threads=options.threads)
     return timer.blocked_autorange(min_run_time=options.seconds).median * 1000, mebibytes
 
 

@@ -12,12 +12,16 @@ CONTROL = "stock again"  # the same once more: how far two equal systems differ 
 USER_DIR = dc_nmt_plugin.__path__[0]
 
 # settings that make fairseq's transformer as large as an architecture of this package
-SIZE = (
-    *(f"{side}_{name}" for side in ("encoder", "decoder")
-      for name in ("layers", "embed_dim", "ffn_embed_dim", "attention_heads")),
-    *("dropout", "attention_dropout", "activation_dropout"),
-    *("share_all_embeddings", "share_decoder_input_output_embed"),
-)  # fmt: skip
+SIZE = [
+    "dropout",
+    "attention_dropout",
+    "activation_dropout",
+    "share_all_embeddings",
+    "share_decoder_input_output_embed",
+]
+for _side in ("encoder", "decoder"):
+    for _name in ("layers", "embed_dim", "ffn_embed_dim", "attention_heads"):
+        SIZE.append(f"{_side}_{_name}")
 
 # what a training run needs beside its model; the learning rate is too low to end sentences early
 TRAINING = shlex.split(

@@ -100,12 +100,12 @@ def same_architecture(load: Function) -> Function:
         # --finetune-from-model and --restore-file may start from another architecture
         if os.path.isfile(filename) and is_in(filename, save_dir):
             before = saved_settings(load_checkpoint_file(filename, mmap=True), "model")
-            other = _differing_settings(before, self.cfg.model)
-            if other:
+            differences = _differing_settings(before, self.cfg.model)
+            if differences:
                 raise UserError(
                     f"--save-dir {save_dir}: holds checkpoints of a model with another "
-                    f"{', '.join(other)}; give this run a folder of its own, or start from them "
-                    "with --finetune-from-model."
+                    f"{', '.join(differences)}; give this run a folder of its own, or start from "
+                    "them with --finetune-from-model."
                 )
         return load(self, filename, *args, **kwargs)
 

@@ -126,8 +126,8 @@ def _missing_best(cfg: Any, value: float | None, suffix: str) -> str | None:
         return None
     first = f"checkpoint.best_{cfg.best_checkpoint_metric}_"
     name = f"{first}{value:.3f}"
-    names = [each for each in os.listdir(cfg.save_dir) if each.startswith(first)]
-    if len(names) >= cfg.keep_best_checkpoints or any(each.startswith(name) for each in names):
+    saved = [file for file in os.listdir(cfg.save_dir) if file.startswith(first)]
+    if len(saved) >= cfg.keep_best_checkpoints or any(file.startswith(name) for file in saved):
         return None
     return os.path.join(cfg.save_dir, f"{name}0{suffix}.pt")
 

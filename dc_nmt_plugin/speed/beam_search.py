@@ -91,6 +91,8 @@ class BeamSearchGenerator(SequenceGenerator):
     def _beam_search(self, net_input: dict[str, Any], bos_token: int | None) -> Hypotheses:
         """Searches with hypotheses as rows; the `beam` hypotheses of a sentence are adjacent.
 
+        Long, because every step of the loop needs all of its variables.
+
         Raises:
             UserError: a sentence gets no hypothesis
         """
@@ -148,19 +150,7 @@ class BeamSearchGenerator(SequenceGenerator):
             if step == 0:
                 encoded = [source.repeat(beam) for source in encoded]
 
-        if not all(results):
-            raise UserError(
-                f"{results.count([])} of {sentences} sentences get no translation: the model's "
-                "scores are not numbers (NaN): its training has diverged, or --fp16 is too coarse "
-                "for it; decode without --fp16, or with an earlier checkpoint."
-            )
-        # one transfer from a GPU, not one for each hypothesis
-        every = [hypothesis for hypotheses in results for hypothesis in hypotheses]
-        values = torch.stack([hypothesis["score"] for hypothesis in every]).tolist()
-        value_of = {id(each): value for each, value in zip(every, values, strict=True)}
-        for hypotheses in results:
-            hypotheses.sort(key=lambda each: value_of[id(each)], reverse=True)
-        return results
+        return _best_first(results)
 
     def _forbid(self, lprobs: Tensor, step: int, longest: int) -> None:
         """Sets `lprobs` (rows, V) of forbidden next tokens to -inf."""
@@ -194,3 +184,26 @@ class BeamSearchGenerator(SequenceGenerator):
         starts = torch.arange(0, len(best) * self.beam_size, self.beam_size, device=best.device)
         rows = index.div(vocabulary, rounding_mode="floor") + starts[:, None]
         return best, index.remainder(vocabulary), rows
+
+
+def _best_first(results: Hypotheses) -> Hypotheses:
+    """Returns the hypotheses of each sentence, the one with the highest score first.
+
+    Raises:
+        UserError: a sentence has no hypothesis
+    """
+    if not all(results):
+        raise UserError(
+            f"{results.count([])} of {len(results)} sentences get no translation: the model's "
+            "scores are not numbers (NaN): its training has diverged, or --fp16 is too coarse for "
+            "it; decode without --fp16, or with an earlier checkpoint."
+        )
+    # one transfer from a GPU, not one for each hypothesis
+    found = [hypothesis for hypotheses in results for hypothesis in hypotheses]
+    scores = iter(torch.stack([hypothesis["score"] for hypothesis in found]).tolist())
+    ordered = []
+    for hypotheses in results:
+        with_scores = [(next(scores), hypothesis) for hypothesis in hypotheses]
+        with_scores.sort(key=lambda pair: pair[0], reverse=True)
+        ordered.append([hypothesis for _, hypothesis in with_scores])
+    return ordered

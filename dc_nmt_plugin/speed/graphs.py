@@ -93,8 +93,8 @@ class StepGraphs:
 
     def __init__(self, step: Callable[[PaddedBatch], Tensor], parameters: Sequence[Tensor]) -> None:
         self._step = step
-        self._parameters = [each for each in parameters if each.requires_grad]
-        self._gradients = [torch.empty_like(each) for each in self._parameters]  # of all graphs
+        self._parameters = [param for param in parameters if param.requires_grad]
+        self._gradients = [torch.empty_like(param) for param in self._parameters]  # of all graphs
         self._seen: Counter[Shape] = Counter()
         self._recorded: dict[Shape, _Graph] = {}
         self._stream = torch.cuda.Stream()
@@ -151,10 +151,10 @@ class StepGraphs:
     def _share_gradients(self) -> None:
         """Makes the parameters' gradients those that the graphs add to."""
         pairs = list(zip(self._parameters, self._gradients, strict=True))
-        new = [own for parameter, own in pairs if parameter.grad is None]
+        new = [shared for parameter, shared in pairs if parameter.grad is None]
         if new:
             torch._foreach_zero_(new)
-        for parameter, own in pairs:
-            if parameter.grad is not None and parameter.grad is not own:
-                own.copy_(parameter.grad)
-            parameter.grad = own
+        for parameter, shared in pairs:
+            if parameter.grad is not None and parameter.grad is not shared:
+                shared.copy_(parameter.grad)
+            parameter.grad = shared

@@ -28,7 +28,7 @@ def clip(parameters: Sequence[Tensor], max_norm: float) -> Tensor | None:
         parameters: those without gradient are left out
         max_norm: 0 for any norm
     """
-    gradients = [each.grad.detach() for each in parameters if each.grad is not None]
+    gradients = [param.grad.detach() for param in parameters if param.grad is not None]
     if not _on_one_device(gradients):
         return None
     norms = torch._foreach_norm(gradients, 2, dtype=torch.float32)
@@ -53,7 +53,7 @@ def clear_gradients(optimizer: Any) -> bool:
         return False
     for parameter in low:
         parameter.grad = None
-    torch._foreach_zero_([each.grad for each in exact if each.grad is not None])
+    torch._foreach_zero_([param.grad for param in exact if param.grad is not None])
     optimizer._needs_sync = False
     return True
 
@@ -63,9 +63,9 @@ def gradients_to_float32(optimizer: Any) -> bool:
     if not optimizer._needs_sync:  # fairseq asks again before its step
         return True
     low, exact = _in_both_precisions(optimizer)
-    if not low or not all(each.grad is not None for each in (*low, *exact)):
+    if not low or any(param.grad is None for param in (*low, *exact)):
         return False
-    torch._foreach_copy_([each.grad for each in exact], [each.grad for each in low])
+    torch._foreach_copy_([param.grad for param in exact], [param.grad for param in low])
     optimizer._needs_sync = False
     return True
 
@@ -74,17 +74,18 @@ def parameters_from_float32(optimizer: Any) -> bool:
     """Copies parameters of fairseq's optimizer for half precision from those in float32."""
     low, exact = _in_both_precisions(optimizer)
     if low:
-        torch._foreach_copy_([each.data for each in low], [each.data for each in exact])
+        torch._foreach_copy_([param.data for param in low], [param.data for param in exact])
     return bool(low)
 
 
 def step_of_adam_on_a_gpu(adam: Any) -> bool:
     """Makes a step of fairseq's Adam; on a CPU this would be no faster."""
-    tensors = [each for group in adam.param_groups for each in group["params"]]
-    tensors += [each.grad for each in tensors if each.grad is not None]
-    exact = all(each.is_cuda and each.dtype == torch.float32 for each in tensors)
-    amsgrad = any(group.get("amsgrad") for group in adam.param_groups)
-    if not exact or amsgrad or not _on_one_device(tensors):
+    if any(group.get("amsgrad") for group in adam.param_groups):
+        return False
+    tensors = [param for group in adam.param_groups for param in group["params"]]
+    tensors += [param.grad for param in tensors if param.grad is not None]
+    exact = all(tensor.is_cuda and tensor.dtype == torch.float32 for tensor in tensors)
+    if not exact or not _on_one_device(tensors):
         return False
     step_of_adam(adam)
     return True
@@ -109,7 +110,7 @@ def step_of_adam(adam: Any) -> None:
                 state["step"] += 1
                 by_step[int(state["step"])].append(parameter)
         for step, parameters in by_step.items():
-            _update(group, step, parameters, [adam.state[each] for each in parameters])
+            _update(group, step, parameters, [adam.state[param] for param in parameters])
 
 
 def _update(
