@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 
 import pytest
 import torch
 from commands import assert_explained, run
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
-from systems import SOURCE, write_text
+from systems import SOURCE, TARGET, generation, write_text
 
 ARCH = "lstm_lm_selfattn_residual"
 TASK = ["--task", "language_modeling"]
@@ -110,3 +111,28 @@ def test_another_readouts_checkpoints_are_refused(data, tmp_path):
     run(tmp_path, "train", *baseline).good()
     command = training(data, tmp_path, f"{ARCH}_mean", "--max-epoch", 3)
     assert_explained(run(tmp_path, "train", *command), tmp_path, f"'{ARCH}_baseline'")
+
+
+def test_a_language_model_knows_the_words_of_the_target(corpus, lively, tmp_path):
+    """In fairseq-generate, which takes its probabilities by number; interactive has none."""
+    translator = lively("transformer_standard")
+    lines = (corpus / f"dict.{TARGET}.txt").read_text("utf-8").splitlines()
+    for name, words in (("same", lines), ("other", [*lines[1:], lines[0]])):
+        folder = shutil.copytree(corpus, tmp_path / name)
+        (folder / "dict.txt").write_text("".join(f"{line}\n" for line in words), "utf-8")
+        text = ["--only-source", "--srcdict", folder / "dict.txt", "--workers", 1]
+        for split in ("train", "valid"):
+            text += [f"--{split}pref", corpus.parent / "text" / f"{split}.{TARGET}"]
+        run(tmp_path, "preprocess", *text, "--destdir", tmp_path / f"{name}_text").good()
+        model = tmp_path / f"{name}_model"
+        run(tmp_path, "train", *training(tmp_path / f"{name}_text", model, ARCH)).good()
+        flags = generation(folder, translator, "transformer_standard", "--gen-subset", "test1")
+        flags += ["--lm-path", model / "checkpoint_last.pt", "--lm-weight", 0.5, "--beam", 2]
+        done = run(tmp_path, "generate", *flags)
+        if name == "same":
+            assert done.good().hypotheses()
+        else:
+            assert_explained(done, "--lm-path: the language model has other words", "--srcdict")
+    words = generation(corpus, translator, "transformer_standard", "--lm-path", "none.pt")
+    refused = run(tmp_path, "interactive", *words)
+    assert_explained(refused, "--lm-path none.pt: fairseq-interactive reads no language model")
