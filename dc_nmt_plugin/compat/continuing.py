@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import zlib
 from typing import Any
 
+import numpy as np
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
 
+from ..errors import UserError
 from .beginning import is_in
 from .change import Function, program_module, replace
 
@@ -15,6 +18,7 @@ logger = logging.getLogger(__name__)
 LOADING = {"fairseq.trainer:Trainer.load_checkpoint": "c6d46e918710"}
 SAVING = {"fairseq.trainer:Trainer.save_checkpoint": "49a930e8722b"}
 PATIENCE = "patience"  # in a checkpoint's extra_state
+BATCHES, DIGEST = "batches_in_epoch", "digest_of_batches"  # in the state of an epoch's batches
 BAD_EPOCHS = "num_bad_epochs"  # in the state of a plateau schedule; fairseq ignores both
 
 
@@ -153,6 +157,47 @@ def compose_as_at_the_start(stock: Function) -> Function:
         return stock(self, dataset, *args, **kwargs)
 
     return get_batch_iterator
+
+
+@replace(
+    {
+        "fairseq.data.iterators:EpochBatchIterator.state_dict": "429c6505132d",
+        "fairseq.data.iterators:EpochBatchIterator.load_state_dict": "9c027673d362",
+    },
+    reason="a run that was stopped in the middle of an epoch and continues with other batches "
+    "(--max-tokens, --seed, GPUs) leaves a part of the text out or reads it twice",
+    test="tests/system/test_continuing.py",
+)
+def same_batches_until_the_epoch_ends(save: Function, restore: Function) -> tuple[Function, ...]:
+    def state_dict(self: Any) -> dict[str, Any]:
+        state = save(self)
+        if state["iterations_in_epoch"]:
+            state |= {BATCHES: len(self), DIGEST: _digest_of_batches(self)}
+        return state
+
+    def load_state_dict(self: Any, state: dict[str, Any]) -> None:
+        made = state.get("iterations_in_epoch", 0)
+        # checkpoints of earlier versions have no digest
+        if made and state.get(DIGEST, _digest_of_batches(self)) != _digest_of_batches(self):
+            raise UserError(
+                f"the checkpoint was saved after {made} of {state[BATCHES]} batches of epoch "
+                f"{state['epoch']}, and with these flags the epoch has {len(self)} others: a part "
+                "of the text would be left out or read twice. Continue with the same --max-tokens, "
+                "--batch-size, --seed and number of GPUs until the epoch ends, or begin with epoch "
+                "1 by --reset-dataloader."
+            )
+        restore(self, state)
+
+    return state_dict, load_state_dict
+
+
+def _digest_of_batches(epochs: Any) -> int:
+    """Returns a number of all batches of an epoch, their order, and their part of each process."""
+    digest = zlib.crc32(f"{epochs.seed} {epochs.num_shards}".encode())
+    for batch in epochs.frozen_batches:
+        numbers = np.asarray([len(batch), *batch], dtype=np.int64)
+        digest = zlib.crc32(numbers.tobytes(), digest)
+    return digest
 
 
 @replace(

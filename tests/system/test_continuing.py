@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 
 import fairseq_cli.train
 import pytest
 import torch
-from commands import ROOT, run
+from commands import ROOT, assert_explained, run
 from interruption import assert_same_training, kill_before_update, kill_while_saving, same, updates
 from systems import SOURCE, TARGET, load, training
 
@@ -132,6 +133,25 @@ def test_the_best_of_another_text_does_not_count(corpus, tmp_path):
     assert (other / "checkpoint_best.pt").is_file()
     assert extra(other)["best"] == min(done.logged("valid_loss"))
     assert extra(other)["patience"]["best"] == min(done.logged("valid_loss"))
+
+
+def test_other_batches_in_the_middle_of_an_epoch_are_refused(corpus, tmp_path):
+    """They would leave out some sentences of the epoch, and read others twice."""
+    words = ["--save-interval-updates", 3, "--max-epoch", 3]
+    killed(corpus, tmp_path, lambda: kill_before_update(5), *words)
+    before = (tmp_path / "checkpoint_last.pt").read_bytes()
+    iterations = extra(tmp_path)["train_iterator"]
+    made, of = iterations["iterations_in_epoch"], iterations["batches_in_epoch"]
+    assert 0 < made < of
+    for flags in (["--max-tokens", 30], ["--max-tokens", 160], ["--seed", 6]):
+        refused = forked(corpus, tmp_path, *words, *flags)
+        assert_explained(refused, f"after {made} of {of} batches of epoch", "--reset-dataloader")
+        assert (tmp_path / "checkpoint_last.pt").read_bytes() == before
+    anew = shutil.copytree(tmp_path, tmp_path / "anew")
+    forked(corpus, anew, *words, "--max-tokens", 30, "--reset-dataloader").good()
+    forked(corpus, tmp_path, *words).good()
+    # at the end of an epoch, other batches are made for the next one
+    forked(corpus, tmp_path, "--max-epoch", 4, "--max-tokens", 30).good()
 
 
 def test_embeddings_are_in_the_checkpoint(corpus, tmp_path):
