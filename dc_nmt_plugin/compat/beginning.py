@@ -10,19 +10,27 @@ import logging
 import os
 import re
 import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import torch
 from fairseq.file_io import PathManager
+from fairseq.logging import metrics
+from fairseq.tasks.translation import TranslationTask
 
 from ..checkpoints.loading import LAST
 from ..checkpoints.names import OF_TRAINING
 from ..errors import ConfigError, UserError
+from ..flags import setting_name
+from ..runs.record import CHECKPOINTS, CURVE, RECORD, is_curve, record_of, run_folder
 from .change import Function, replace
 from .programs import contradictions
 
 logger = logging.getLogger(__name__)
 
+SPEEDS = ("wps", "wpb", "bsz")  # of the aggregator, with validation
 BEGINNING = {"fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2"}
 _locks: list[IO[Any]] = []  # of this process; the kernel frees them when it ends
 
@@ -68,8 +76,7 @@ def _restore_last(folder: str, suffix: str) -> None:
     last = Path(folder, LAST.replace(".pt", f"{suffix}.pt"))
     if last.exists():
         return
-    name = OF_TRAINING + re.escape(f"{suffix}.pt")
-    saved = [path for path in Path(folder).glob("*.pt") if re.fullmatch(name, path.name)]
+    saved = _saved_checkpoints(Path(folder), suffix)
     if saved:
         newest = max(saved, key=lambda path: path.stat().st_mtime)
         logger.info(f"{last} is missing: continuing from {newest.name}")
@@ -78,29 +85,44 @@ def _restore_last(folder: str, suffix: str) -> None:
         part.replace(last)
 
 
+def _saved_checkpoints(folder: Path, suffix: str) -> list[Path]:
+    """Returns the checkpoints that a training run has saved in a folder."""
+    name = OF_TRAINING + re.escape(f"{suffix}.pt")
+    return [path for path in folder.glob("*.pt") if re.fullmatch(name, path.name)]
+
+
 @replace(
     BEGINNING,
-    reason="two training runs in one folder mix their checkpoints",
-    test="tests/system/test_second_round.py",
+    reason="two training runs in one folder mix their checkpoints and their records, and a new run "
+    "writes over files in its folder that are not its own",
+    test="tests/system/test_folders.py",
     after="find_the_last_checkpoint",
 )
 def one_training_a_folder(load: Function) -> Function:
     def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
         if not cfg.no_save and trainer.data_parallel_rank == 0:
             lock_folder(cfg.save_dir, trainer.checkpoint_suffix)
+            if is_recorded(trainer):
+                _refuse_to_write_over(Path(cfg.save_dir), trainer.checkpoint_suffix)
         return load(cfg, trainer, **kwargs)
 
     return load_checkpoint
 
 
-def lock_folder(folder: str, suffix: str = "") -> None:
-    """Locks a folder for the rest of this process, for checkpoints with this suffix of their names.
+def lock_folder(save_dir: str, suffix: str = "") -> None:
+    """Locks the folder of a run for the rest of this process.
+
+    Args:
+        save_dir: fairseq's ``--save-dir``, in the folder of the run or that folder itself
+        suffix: of the names of this process's checkpoints
 
     Raises:
         UserError: another process trains in it
     """
+    folder = run_folder(Path(save_dir))
     try:
-        lock = open(os.path.join(folder, f".lock{suffix}"), "a")  # noqa: SIM115  kept open
+        # not .lock, which recipes hold while they start a training
+        lock = open(folder / f".training{suffix}.lock", "a")  # noqa: SIM115  kept open
     except OSError:
         return  # another user's, in the folder of a group
     try:
@@ -109,12 +131,57 @@ def lock_folder(folder: str, suffix: str = "") -> None:
     except (BlockingIOError, PermissionError):
         lock.close()
         raise UserError(
-            f"--save-dir {folder}: another training is running in it; take another folder, or wait "
-            "for its end."
+            f"--save-dir {save_dir}: another training is running in {folder}; take another folder, "
+            "or wait for its end."
         ) from None
     except OSError as error:
         logger.warning(f"{folder} cannot be locked ({error.strerror}): start one training in it.")
     _locks.append(lock)
+
+
+def is_recorded(trainer: Any) -> bool:
+    """Returns True in the process that saves the checkpoints of a translation task, also fairseq's.
+
+    A task without a pair of languages, such as back-translation from several ones, has no record.
+    """
+    saves = trainer.is_data_parallel_master and not trainer.cfg.checkpoint.no_save
+    return saves and isinstance(trainer.task, TranslationTask) and all(languages_of(trainer.task))
+
+
+def languages_of(task: Any) -> tuple[Any, Any]:
+    """Returns source and target language of a task; None without."""
+    # the task's own settings: fairseq finds languages that no flag names in the data folder
+    return getattr(task.cfg, "source_lang", None), getattr(task.cfg, "target_lang", None)
+
+
+def _refuse_to_write_over(save_dir: Path, suffix: str) -> None:
+    """Refuses a training run that would replace a file or a record that is not its own.
+
+    Raises:
+        UserError: a curve that no run wrote, the record of another run, or scores without their run
+    """
+    folder = run_folder(save_dir)
+    curve = folder / CURVE
+    if curve.is_file() and not is_curve(curve):
+        raise UserError(
+            f"{curve}: no training run wrote this file, and this run would replace it; move it, or "
+            "take another --save-dir."
+        )
+    record = None if _saved_checkpoints(save_dir, suffix) else record_of(folder)
+    if record is None:  # the run continues, or nothing is here
+        return
+    elsewhere = folder / CHECKPOINTS if save_dir == folder else folder
+    if _saved_checkpoints(elsewhere, suffix):
+        raise UserError(
+            f"--save-dir {save_dir}: {folder / RECORD} is the record of the training whose "
+            f"checkpoints are in {elsewhere}; take another folder."
+        )
+    if any(decoding.scores for decoding in record.decodings):
+        raise UserError(
+            f"--save-dir {save_dir}: {folder / RECORD} has the scores of a training whose "
+            "checkpoints are gone, and a new training would replace it; move it, or take another "
+            "folder."
+        )
 
 
 @replace(
@@ -126,7 +193,7 @@ def lock_folder(folder: str, suffix: str = "") -> None:
 )
 def refuse_contradictions(load: Function) -> Function:
     def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
-        problems = contradictions(trainer.cfg)
+        problems = [*_names_that_are_not_utf8(trainer.cfg), *contradictions(trainer.cfg)]
         if problems:
             raise ConfigError(problems)
         check_training = getattr(trainer.task, "check_training", None)  # of this plugin's tasks
@@ -135,3 +202,85 @@ def refuse_contradictions(load: Function) -> Function:
         return load(cfg, trainer, **kwargs)
 
     return load_checkpoint
+
+
+def _names_that_are_not_utf8(cfg: Any) -> Iterator[str]:
+    """Yields a sentence for each folder whose name cannot be written into a record."""
+    folders = {"--save-dir": cfg.checkpoint.save_dir, "data folder": getattr(cfg.task, "data", "")}
+    for about, folder in folders.items():
+        try:
+            os.path.abspath(str(folder)).encode()
+        except UnicodeEncodeError:
+            yield f"{about} {folder!a}: the name is not UTF-8; rename the folder."
+
+
+@replace(
+    BEGINNING,
+    reason="the name of --best-checkpoint-metric is looked up after the first validation, where a "
+    "wrong one ends the run with a KeyError, and that of a speed keeps the slowest model",
+    test="tests/system/test_second_round.py",
+    after="refuse_contradictions",
+)
+def refuse_an_unknown_metric(load: Function) -> Function:
+    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        state, epochs = load(cfg, trainer, **kwargs)  # makes the batches
+        metric = cfg.best_checkpoint_metric
+        if metric != "loss" and not trainer.cfg.dataset.disable_validation:
+            names = _validation_metrics(trainer, epochs)
+            if metric not in names:
+                raise ConfigError(
+                    f"--best-checkpoint-metric {metric}: no validation of this run logs it; choose "
+                    f"from {', '.join(names)}."
+                )
+        return state, epochs
+
+    return load_checkpoint
+
+
+def _validation_metrics(trainer: Any, epochs: Any) -> list[str]:
+    """Returns the names that a validation logs: those of a batch, and BLEU if it is asked for."""
+    model, criterion, task = trainer.get_model(), trainer.get_criterion(), trainer.task
+    batch, _ = trainer._prepare_sample(epochs.first_batch)
+    modes = [(module, module.training) for module in (model, criterion)]
+    with torch.no_grad(), metrics.aggregate(new_root=True) as logged:
+        for module, _ in modes:
+            module.eval()
+        _, _, numbers = criterion(model, batch)
+        task.reduce_metrics([numbers], criterion)
+    for module, training in modes:
+        module.train(training)
+    names = [
+        name
+        for name in logged.get_smoothed_values()
+        if not name.startswith("_") and name not in SPEEDS
+    ]
+    if getattr(task.cfg, "eval_bleu", False):
+        names += ["bleu", *(f"bleu_aux{layer}" for layer in getattr(task, "bleu_layers", ()))]
+    return names
+
+
+@replace(
+    {"fairseq_cli.hydra_train:_hydra_main": "25d3ca303e56"},
+    reason="fairseq-hydra-train ends with Hydra's traceback where fairseq-train has one sentence",
+    test="tests/system/test_second_round.py",
+)
+def end_hydra_with_a_sentence(stock: Function) -> Function:
+    def main(cfg: Any, **kwargs: Any) -> Any:
+        try:
+            return stock(cfg, **kwargs)
+        except UserError as error:
+            print(f"error: {_with_settings(str(error), cfg)}", file=sys.stderr)
+            sys.exit(1)
+
+    return main
+
+
+def _with_settings(sentence: str, cfg: Any) -> str:
+    """Returns a sentence with Hydra's settings, such as ``model.encoder_layers``, for its flags."""
+
+    def setting(flag: re.Match[str]) -> str:
+        name = setting_name(flag[0])
+        groups = [group for group in cfg if name in (cfg[group] or ())]
+        return f"{groups[0]}.{name}" if groups else flag[0]
+
+    return re.sub(r"--[a-z][a-z0-9-]*[a-z0-9]", setting, sentence)

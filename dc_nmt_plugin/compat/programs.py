@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
+from fairseq.data.encoders import TOKENIZER_REGISTRY
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 from ..checkpoints.loading import architecture_of
 from ..errors import ConfigError, UserError, did_you_mean, notify
-from ..flags import flag_name
+from ..flags import LEAST_OF_SEARCH, flag_name
 from ..names import JOINT_LOSSES, MECHANISM_FOLDERS
 from .change import Function, change, replace
 
@@ -117,11 +118,46 @@ def _of_validation_bleu(cfg: Any) -> Iterator[str]:
         yield f"--best-checkpoint-metric {metric}: needs --eval-bleu."
     if not eval_bleu:
         return
-    known = [field.name for field in fields(GenerationConfig)]
-    for name in json.loads(cfg.task.eval_bleu_args):
-        if name not in known:
-            hint = did_you_mean(name, known)
+    yield from _of_validation_search(cfg.task.eval_bleu_args)
+    if _json_dictionary(cfg.task.eval_bleu_detok_args) is None:
+        yield f"--eval-bleu-detok-args: {cfg.task.eval_bleu_detok_args} is no JSON dictionary."
+    detokenizer = cfg.task.eval_bleu_detok
+    if detokenizer not in TOKENIZER_REGISTRY:
+        yield (
+            f"--eval-bleu-detok: {detokenizer!r} is no tokeniser; choose from "
+            f"{', '.join(sorted(TOKENIZER_REGISTRY))}."
+        )
+
+
+def _of_validation_search(text: str) -> Iterator[str]:
+    """Yields a sentence for each value of --eval-bleu-args with which a search would fail."""
+    settings = _json_dictionary(text)
+    if settings is None:
+        yield f'--eval-bleu-args: {text} is no JSON dictionary, such as {{"beam": 4}}.'
+        return
+    defaults = {field.name: field.default for field in fields(GenerationConfig)}
+    for name, value in settings.items():
+        if name not in defaults:
+            hint = did_you_mean(name, list(defaults))
             yield f"--eval-bleu-args: {name!r} is no setting of a search.{hint}"
+            continue
+        kind = type(defaults[name])
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if kind in (int, float) and not (is_number and isinstance(value, int | kind)):
+            yield f"--eval-bleu-args: {name} is {value!r}; give a number ({kind.__name__})."
+        elif kind is bool and not isinstance(value, bool):
+            yield f"--eval-bleu-args: {name} is {value!r}; give true or false."
+        elif is_number and value < LEAST_OF_SEARCH.get(name, value):
+            yield f"--eval-bleu-args: {name} is {value}; give at least {LEAST_OF_SEARCH[name]:g}."
+
+
+def _json_dictionary(text: str) -> dict[str, Any] | None:
+    """Returns the dictionary of a JSON text; None for another text."""
+    try:
+        values = json.loads(text)
+    except ValueError:
+        return None
+    return values if isinstance(values, dict) else None
 
 
 def _of_criterion(cfg: Any) -> Iterator[str]:

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fairseq import options
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.logging import metrics
-from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf
 
 from ..checkpoints.loading import architecture_of
@@ -24,11 +24,12 @@ from ..machine import used_device
 from ..names import FAIRSEQS, MECHANISM_FOLDERS, version_of
 from ..runs.finding import data_facts, preparation_of
 from ..runs.record import CURVE, RECORD, SCHEMA, Flags, Record, Training, run_folder, update_record
+from .beginning import SPEEDS, is_recorded, languages_of
 from .change import Function, replace
 from .continuing import LOADING, SAVING
 
 _SHORT = {"-a": "--arch", "-s": "--source-lang", "-t": "--target-lang"}
-_SPEEDS = ("wps", "wpb", "bsz")  # of the aggregator, with validation
+_PRECISIONS = ("fp16", "memory-efficient-fp16", "bf16", "memory-efficient-bf16", "amp")
 _CURVE = "dc_nmt_curve"  # fairseq's aggregator of the numbers since the last validation
 
 
@@ -88,7 +89,7 @@ class RecordWriter:
             training = metrics.get_smoothed_values(_CURVE) if metrics.get_meters(_CURVE) else {}
             with open(self._folder / CURVE, "a", encoding="utf-8") as curve:
                 for kind, numbers in (("train_inner", training), ("valid", values)):
-                    known = {n: _plain(v) for n, v in numbers.items() if n not in _SPEEDS}
+                    known = {n: _plain(v) for n, v in numbers.items() if n not in SPEEDS}
                     line = json.dumps({**known, "num_updates": updates})
                     curve.write(f"| {kind} | {line}\n")
             metrics.reset_meters(_CURVE)
@@ -132,7 +133,7 @@ def record_training(
 ) -> tuple[Function, ...]:
     def load_checkpoint(self: Any, *args: Any, **kwargs: Any) -> Any:
         state = load(self, *args, **kwargs)
-        self.run_record = self.task.run_record = RecordWriter(self) if _is_recorded(self) else None
+        self.run_record = self.task.run_record = RecordWriter(self) if is_recorded(self) else None
         return state
 
     def save_checkpoint(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -159,15 +160,6 @@ def record_training(
     return load_checkpoint, save_checkpoint, reduce_metrics, get_valid_stats
 
 
-def _is_recorded(trainer: Any) -> bool:
-    """Returns True in the process that saves the checkpoints of a translation task, also fairseq's.
-
-    A task without a pair of languages, such as back-translation from several ones, has no record.
-    """
-    saves = trainer.is_data_parallel_master and not trainer.cfg.checkpoint.no_save
-    return saves and isinstance(trainer.task, TranslationTask) and all(_languages(trainer))
-
-
 def _plain(value: Any) -> Any:
     try:
         return round(float(value), 5)
@@ -181,9 +173,11 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     settings = _settings(cfg)
     if getattr(trainer, "bfloat16_flag", None):  # which the settings have no more
         settings[trainer.bfloat16_flag] = True
+    if before:
+        settings |= _precisions(before.settings, settings, trainer.get_num_updates())
     name = before.name if before else folder.resolve().name
     data = Path(str(cfg.task.data).split(os.pathsep)[0])
-    source, target = _languages(trainer)
+    source, target = languages_of(trainer.task)
     world = cfg.distributed_training.distributed_world_size
     packages = {name: version_of(name) for name in ("dc_nmt_plugin", "torch", *FAIRSEQS)}
     installed = {name: version for name, version in packages.items() if version}
@@ -213,31 +207,75 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     )
 
 
-def _languages(trainer: Any) -> tuple[Any, Any]:
-    # the task's own settings: fairseq finds languages that no flag names in the data folder
-    cfg = trainer.task.cfg
-    return getattr(cfg, "source_lang", None), getattr(cfg, "target_lang", None)
+def _precisions(before: Flags, now: Flags, updates: int) -> Flags:
+    """Returns flag → updates, for each flag of a precision in which a part of a run was trained.
+
+    Args:
+        before: settings of the run until it was stopped
+        now: settings with which it continues
+        updates: number of those that are made
+    """
+    parts: Flags = {}
+    for flag in _PRECISIONS:
+        known, chosen = before.get(flag), flag in now
+        if known is None or (known is True and chosen):
+            spans = []
+        else:
+            spans = ["from update 1"] if known is True else str(known).split(", ")
+        is_open = bool(spans) and spans[-1].startswith("from")
+        if is_open and not chosen:
+            start = int(spans.pop().split()[-1])
+            spans += [f"updates {start} to {updates}"] if start <= updates else []
+        elif chosen and not is_open and known is not True:
+            spans.append(f"from update {updates + 1}")
+        if spans:
+            parts[flag] = ", ".join(spans)
+    return parts
 
 
 def _settings(cfg: Any) -> Flags:
     """Returns the flags of fairseq-train, or what docs/runs.md names of Hydra's values."""
-    words = [_SHORT.get(word, word) for word in sys.argv[1:] if word != str(cfg.task.data)]
+    words = [_SHORT.get(word, word) for word in sys.argv[1:]]
     if any(word.partition("=")[0] == "--arch" for word in words):
-        return recorded_flags(words)
-    values, defaults = plain(cfg), {**plain(OmegaConf.structured(FairseqConfig)), "model": {}}
+        return recorded_flags(_without_folder(words, str(cfg.task.data)))
+    defaults = {**plain(OmegaConf.structured(FairseqConfig)), "model": {}}
     settings: Flags = {"arch": str(architecture_of(cfg.model))}
-    values.pop("job_logging_cfg", None)  # log files, other ones in each run
-    for group, own in values.items():
-        for name, value in (own if isinstance(own, dict) else {}).items():
-            flag = name.replace("_", "-")
-            if value in (None, (defaults.get(group) or {}).get(name)) or flag in PLACES:
-                continue
-            if name == "_name":
-                settings.setdefault(group.replace("_", "-"), str(value))
-                continue
-            value = value[0] if isinstance(value, list) and len(value) == 1 else value
-            settings[flag] = value if isinstance(value, bool | int | float) else str(value)
+    for group, values in plain(cfg).items():
+        if isinstance(values, dict) and group != "job_logging_cfg":  # log files, others in each run
+            settings |= _settings_of_group(group, values, defaults.get(group) or {})
     return settings
+
+
+def _settings_of_group(group: str, values: dict[str, Any], defaults: dict[str, Any]) -> Flags:
+    """Returns the settings of a group of Hydra that are not its defaults, as flags."""
+    settings: Flags = {}
+    for name, value in values.items():
+        flag = name.replace("_", "-")
+        if value in (None, defaults.get(name)) or flag in PLACES:
+            continue
+        if name == "_name":
+            settings.setdefault(group.replace("_", "-"), str(value))
+            continue
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        settings[flag] = value if isinstance(value, bool | int | float) else str(value)
+    return settings
+
+
+def _without_folder(words: list[str], folder: str) -> list[str]:
+    """Returns a command line of fairseq-train without the data folder, which has no flag.
+
+    A value may be the same word: ``fairseq-train 1 --seed 1``.
+    """
+    parser = options.get_training_parser()
+    options.parse_args_and_arch(parser, sys.argv[1:])  # adds the flags of model, task and criterion
+    flags = parser._option_string_actions
+    position = 0
+    while position < len(words) and words[position] != folder:
+        action = flags.get(words[position])  # None: with its value in the same word (--seed=1)
+        values = 1 if action is not None and action.nargs is None else 0
+        position += 1 + values
+    return words[:position] + words[position + 1 :]
 
 
 def _recipe(data: Path, source: str, target: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import registration as registration  # adds the tasks of this plugin to fairseq's parser
 from ..errors import UsageError
-from ..flags import flag_name, flag_value
+from ..flags import LEAST_OF_SEARCH, flag_name, flag_value
 from ..models.fairseq_flags import GENERATE, parse_flags
 
 SET_BY_ANALYSES = (
@@ -33,8 +33,6 @@ _UNUSED = (
     "--score-reference",
     "--scoring",
 )
-_LEAST = dict.fromkeys(("max_len_a", "max_len_b", "min_len", "seed"), 0.0)
-_LEAST |= {"beam": 1, "required_batch_size_multiple": 1, "temperature": 1e-6}
 
 
 def refuse_flags(flags: Sequence[str], set_here: Sequence[str]) -> None:
@@ -51,9 +49,11 @@ def parse_search(words: Sequence[str]) -> Any:
     """Parses flags of ``fairseq-generate``; refuses numbers with which the search would fail."""
     args = parse_flags(GENERATE, words)
     for name, value in vars(args).items():
-        least = _LEAST.get(name, -math.inf)
+        least = LEAST_OF_SEARCH.get(name, -math.inf)
         if isinstance(value, int | float) and not least <= value < 2**32:  # nor is NaN
-            valid = f"from {least:g} to {2**32 - 1:,}" if name in _LEAST else "a finite number"
+            valid = (
+                f"from {least:g} to {2**32 - 1:,}" if name in LEAST_OF_SEARCH else "a finite number"
+            )
             raise UsageError(f"{flag_name(name)}: {value} is not allowed; give {valid}.")
     if not args.max_len_a and args.max_len_b < args.min_len:
         raise UsageError(f"--max-len-b {args.max_len_b}: is below --min-len {args.min_len}.")

@@ -82,7 +82,7 @@ class JointTranslationTask(FairseqTranslationTask):
     """
 
     cfg: TranslationConfig
-    _bleu_layers: Sequence[int] = ()  # of the auxiliary decoders in --eval-bleu-decoders
+    bleu_layers: Sequence[int] = ()  # of the auxiliary decoders in --eval-bleu-decoders
     _graphed: GraphedTraining | None = None  # with --cuda-graphs
 
     @classmethod
@@ -113,7 +113,7 @@ class JointTranslationTask(FairseqTranslationTask):
         model = super().build_model(cfg, from_checkpoint)
         apply_decoding_flags(model, self.cfg)
         layers = {decoder_layer(model, name, "--eval-bleu-decoders") for name in names}
-        self._bleu_layers = sorted(layer for layer in layers if layer is not None)
+        self.bleu_layers = sorted(layer for layer in layers if layer is not None)
         return model
 
     def check_training(self, trainer: Any) -> None:
@@ -151,7 +151,7 @@ class JointTranslationTask(FairseqTranslationTask):
         if self.cfg.decode_with != MAIN:
             raise ConfigError("--decode-with: is for translating; see --eval-bleu-decoders.")
         loss, sample_size, log = super().valid_step(sample, model, criterion)
-        for layer in self._bleu_layers:
+        for layer in self.bleu_layers:
             model.decoder.decode_with = layer
             bleu = self._inference_with_bleu(self.sequence_generator, sample, model)
             model.decoder.decode_with = None
@@ -190,7 +190,7 @@ class JointTranslationTask(FairseqTranslationTask):
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         """Logs fairseq's metrics, then ``bleu_aux1`` and so on."""
         super().reduce_metrics(logging_outputs, criterion)
-        for layer in self._bleu_layers:
+        for layer in self.bleu_layers:
             log_bleu(f"bleu_aux{layer}", logging_outputs)
 
     def build_generator(

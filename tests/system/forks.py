@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 import fairseq_cli.eval_lm
 import fairseq_cli.generate
+import fairseq_cli.hydra_train
 import fairseq_cli.interactive
 import fairseq_cli.preprocess
 import fairseq_cli.train

@@ -7,7 +7,7 @@ import re
 import shutil
 
 import pytest
-from commands import run
+from commands import assert_explained, run
 from records import write_scored
 from systems import generation, training
 
@@ -67,12 +67,22 @@ def test_another_training_in_the_folder_has_a_record_of_its_own(plain, corpus, t
     folder = shutil.copytree(plain, tmp_path / "dc-s7")
     record = read_record(write_scored(folder, "out.de", ""))
     flags = [f"--{name}={record.settings[name]}" for name in ("arch", "task", "criterion")]
-    for updates, decodings in ((7, record.decodings), (1, ())):
-        run(folder, "train", *training(corpus, folder, *flags, "--max-update", updates)).good()
-        again = read_record(folder)
-        assert (again.training.updates, again.decodings) == (updates, decodings)
-        for path in folder.glob("*.pt"):
-            path.unlink()
+
+    def train(updates):
+        return run(folder, "train", *training(corpus, folder, *flags, "--max-update", updates))
+
+    train(7).good()
+    again = read_record(folder)
+    assert (again.training.updates, again.decodings) == (7, record.decodings)
+    for path in folder.glob("*.pt"):
+        path.unlink()
+    before = (folder / "run.json").read_bytes()
+    assert_explained(train(1), f"--save-dir {folder}", "run.json has the scores of a training")
+    assert (folder / "run.json").read_bytes() == before
+    (folder / "run.json").rename(tmp_path / "kept.json")
+    train(1).good()
+    again = read_record(folder)
+    assert (again.training.updates, again.decodings) == (1, ())
     assert [update for update, _ in read_curves(folder / "curve.log")["valid:loss"]] == [1]
 
 

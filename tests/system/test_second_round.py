@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from commands import assert_explained, run
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from interruption import same
 from systems import SOURCE, TARGET, family, generation, hydra, load, train, training
 
 from dc_nmt_plugin.compat.beginning import lock_folder
 from dc_nmt_plugin.compat.programs import contradictions
 
-ARCH = "transformer_dc"
+ARCH, AUXILIARY = "transformer_dc", "transformer_ms_aux_aif"
 
 
 # flags of a training → what the one sentence must name; c53, c59, c59c, c61
@@ -24,6 +26,14 @@ REFUSED = {
     "--lr-scheduler cosine --warmup-updates 6 --max-update 6": ["--warmup-updates: 6"],
     '--eval-bleu --eval-bleu-args {"beam":1,"max_len_bb":9}': ["'max_len_b'", "--eval-bleu-args"],
     "--best-checkpoint-metric bleu --maximize-best-checkpoint-metric": ["needs --eval-bleu"],
+    '--eval-bleu --eval-bleu-args {"beam":0}': ["--eval-bleu-args: beam is 0", "at least 1"],
+    '--eval-bleu --eval-bleu-args {"beam":"5"}': ["--eval-bleu-args: beam is '5'", "a number"],
+    '--eval-bleu --eval-bleu-args {"beam":2.5}': ["--eval-bleu-args: beam is 2.5", "(int)"],
+    '--eval-bleu --eval-bleu-args {"sampling":1}': ["sampling is 1; give true or false"],
+    "--eval-bleu --eval-bleu-args [5]": ["--eval-bleu-args: [5] is no JSON dictionary"],
+    "--eval-bleu --eval-bleu-args beam=5": ["--eval-bleu-args: beam=5 is no JSON dictionary"],
+    "--eval-bleu --eval-bleu-detok mose": ["'mose' is no tokeniser", "moses"],
+    "--eval-bleu --eval-bleu-detok-args no": ["--eval-bleu-detok-args: no is no JSON"],
     "--arch transformer_tiny": [f"--criterion {ARCH}", "transformer_tiny needs", "label_smoothed"],
 }
 
@@ -41,15 +51,42 @@ def test_contradictions_are_refused_before_training(corpus, tmp_path):
         assert all(piece in problem for piece in pieces), problem
 
 
+@pytest.mark.parametrize("metric", ["wps", "aux2_loss", "num_updates"])
+def test_a_metric_that_no_validation_logs_is_refused_before_training(metric, corpus, tmp_path):
+    result = train(corpus, tmp_path, AUXILIARY, "--best-checkpoint-metric", metric)
+    assert_explained(result, f"--best-checkpoint-metric {metric}: no validation", "aux1_nll_loss")
+    assert not list(tmp_path.glob("*.pt")) and not (tmp_path / "run.json").exists()
+
+
+def test_a_metric_that_is_logged_changes_no_parameter(corpus, tmp_path):
+    """All names of a validation are known before the first one."""
+    train(corpus, tmp_path / "loss", AUXILIARY, "--max-update", 3).good()
+    for metric in ("aux1_ppl", "bleu_aux1 --maximize-best-checkpoint-metric"):
+        flags = ["--eval-bleu", "--eval-bleu-decoders", "main,aux:1", "--max-update", 3]
+        flags += ["--best-checkpoint-metric", *metric.split()]
+        train(corpus, tmp_path / metric, AUXILIARY, *flags).good()
+        ours, theirs = load(tmp_path / "loss"), load(tmp_path / metric)
+        assert same(ours["model"], theirs["model"])
+
+
 def test_misspelt_and_idle_settings_in_a_file_of_hydra(corpus, tmp_path):
     model = {"encoder_layer": 2, "dc_kernel_sice": 3, "xagg_iterations": 2}
     result = hydra(corpus, tmp_path, **model)
-    assert result.code  # behind Hydra's words
-    assert (
-        "model.encoder_layer: transformer_ms_aux has no such setting. Did you mean" in result.errors
+    assert result.code == 1 and "Traceback" not in result.errors
+    (sentences,) = result.errors.split("error: ")[1:]
+    assert "model.encoder_layer: transformer_ms_aux has no such setting. Did you mean" in sentences
+    assert "model.dc_kernel_sice" in sentences and "'dc_kernel_size'" in sentences
+    assert "model.xagg_iterations: is for cross_aggregation self-attention" in sentences
+
+
+def test_a_sentence_names_hydras_settings(corpus, tmp_path):
+    result = hydra(corpus, tmp_path, encoder_attention_heads=3)
+    assert_explained(
+        result, "model.encoder_attention_heads: 3 heads do not divide model.encoder_embed_dim 8"
     )
-    assert "model.dc_kernel_sice" in result.errors and "'dc_kernel_size'" in result.errors
-    assert "model.xagg_iterations: is for cross_aggregation self-attention" in result.errors
+    metric = "checkpoint.best_checkpoint_metric=accuracy"
+    result = hydra(corpus, tmp_path, metric)
+    assert_explained(result, f"{metric.replace('=', ' ')}: is better when it is higher")
 
 
 def test_the_best_are_kept_and_a_lost_last_one_is_no_loss(corpus, tmp_path):
