@@ -198,7 +198,7 @@ def _run(args: argparse.Namespace) -> int:
     for name, reason in left_out(item, args.rows, options.flags).items():
         notify(f"left out: {name}: {reason}")
     for name, rows in added_baselines(item, args.rows, options.flags).items():
-        notify(f"also planned: {name}, with which {', '.join(rows)} is compared")
+        notify(f"also planned: {name}, to compare it with {', '.join(rows)}")
     if args.dry_run:
         if any(job.output for job in jobs):
             print(f"mkdir -p {folder}")

@@ -106,6 +106,8 @@ def added_baselines(item: Item, rows: Sequence[str], flags: Sequence[str]) -> di
         base = baseline(entry)
         if base is not None and translation_of(base) not in chosen:
             name = base.row if base.item == item.name else f"{base.item}, {base.row}"
+            if base.cell == entry.cell:  # the same system, decoded in another way
+                name = f"{base.row} as it is"
             added.setdefault(name, []).append(entry.row)
     return {name: list(dict.fromkeys(rows)) for name, rows in added.items()}
 

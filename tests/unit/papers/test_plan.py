@@ -109,6 +109,8 @@ def test_a_row_and_a_column_name_one_cell():
     item = find_item("thesis, Table 4.6b")
     assert added_baselines(item, ["MS-1"], ()) == {"Baseline": ["MS-1"]}
     assert added_baselines(item, ["MS-1", "Baseline"], ()) == {}
+    masked = added_baselines(find_item("thesis, Table 3.5"), ["M-10"], ())
+    assert masked == {"M-10 as it is": ["M-10"]}
 
 
 def test_the_commands_understand_their_words(cwd):
