@@ -45,7 +45,8 @@ def counted(number: int, noun: str) -> str:
 
 def did_you_mean(word: object, known: Iterable[str], most: int = 1) -> str:
     """Returns a question with the nearest known names, with a space before it; "" without one."""
-    near = difflib.get_close_matches(str(word), list(known), n=most)
+    names = {name.lstrip("-"): name for name in known}  # dashes alone make no flags alike
+    near = [names[n] for n in difflib.get_close_matches(str(word).lstrip("-"), names, n=most)]
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Any, TextIO, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Literal, TextIO, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import yaml
@@ -35,6 +36,15 @@ def no_space(error: BaseException | str) -> str | None:
     if isinstance(error, RuntimeError) and re.search("inline_container.cc|iostream", str(error)):
         return os.strerror(errno.ENOSPC)
     return next((reason for reason in map(os.strerror, FULL) if reason in str(error)), None)
+
+
+def folder_problem(folder: Path) -> str | None:
+    """Returns why the programs of a recipe cannot take a folder by this name; None if they can."""
+    if str(folder).startswith("-"):  # also where it was given as ./-x, which a Path does not keep
+        return f"'{folder}' begins with -, as an option does; give its whole path, or rename it"
+    if set(str(folder)) & set(":,"):
+        return f"'{folder}' has a ':' or ',', at which fairseq splits names"
+    return None
 
 
 @contextmanager
@@ -234,25 +244,49 @@ def _converted(path: Path, values: Any, kind: type[T], strict: bool) -> T:
         content: Any = msgspec.convert(values, kind, strict=strict)
     except msgspec.ValidationError as error:
         reason, _, place = str(error).partition(" - at `$")
-        name = place.strip(".`")
-        value = reason.removeprefix("Invalid enum value ")
-        if value != reason:
-            reason = f"{value} is not one of {', '.join(_choices(kind, name))}"
-        raise UserError(f"{path}: {name}: {reason}" if name else f"{path}: {reason}") from error
+        place, value, value_kind = _located(values, kind, place.strip(".`"), strict)
+        if get_origin(value_kind) is Literal:
+            reason = f"{value!r} is not one of {', '.join(get_args(value_kind))}"
+        elif isinstance(value, str | int | float):  # msgspec says the type, and not the value
+            reason = f"{reason.partition(', got')[0]}, not {value!r}"
+        raise UserError(f"{path}: {place}: {reason}" if place else f"{path}: {reason}") from error
     # msgspec ignores keys that are no fields
     known = asdict(content) if is_dataclass(kind) else msgspec.to_builtins(content)
     _refuse_unknown_keys(path, "", values, known)
     return content
 
 
-def _choices(kind: Any, place: str) -> tuple[str, ...]:
-    """Returns the valid values at a place such as ``parts[...].format`` of a dataclass."""
-    for name in re.findall(r"[a-z_]\w*|\[", place):  # without numbers of items
-        if name == "[" and get_args(kind):  # the values of a dictionary, or the items of a list
-            kind = get_args(kind)[-1 if get_origin(kind) is dict else 0]
-        elif is_dataclass(kind):
-            kind = get_type_hints(kind)[name]
-    return get_args(kind)
+def _located(values: Any, kind: Any, place: str, strict: bool) -> tuple[str, Any, Any]:
+    """Returns the key, value and type of the first invalid value at a place of msgspec's.
+
+    The place, such as ``parts[...].format``, has dots for every key of a dictionary.
+    """
+    found = [("", values)]
+    for name in re.findall(r"\[\.\.\.\]|\[\d+\]|\w+", place):
+        kind = _kind_within(kind, name)
+        if name == "[...]":
+            found = [(f"{key}.{one}", item[one]) for key, item in found for one in item]
+        elif name.startswith("["):
+            found = [(f"{key}{name}", item[int(name[1:-1])]) for key, item in found]
+        else:
+            found = [(f"{key}.{name}", item[name]) for key, item in found if name in item]
+    for key, value in found:
+        try:
+            msgspec.convert(value, kind, strict=strict)
+        except msgspec.ValidationError:
+            return key.removeprefix("."), value, kind
+    return place, None, Any  # such as a key of a dictionary
+
+
+def _kind_within(kind: Any, name: str) -> Any:
+    """Returns the type of a field, or of the values of a dictionary or list; Any if unknown."""
+    if get_origin(kind) in (Union, UnionType):
+        kind = next((one for one in get_args(kind) if one is not type(None)), Any)
+    if name.startswith("["):
+        inside = get_args(kind) or (Any,)
+        return inside[-1 if get_origin(kind) is dict else 0]
+    hints = get_type_hints(kind, include_extras=True) if isinstance(kind, type) else {}
+    return hints.get(name, Any)
 
 
 def _refuse_unknown_keys(path: Path, place: str, values: Any, known: Any) -> None:

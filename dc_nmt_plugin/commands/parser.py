@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..errors import UsageError, UserError, did_you_mean
+from ..files import folder_problem
 
 if TYPE_CHECKING:
     from ..steps import Plan
@@ -169,11 +170,10 @@ def folder_name(text: str) -> str:
 
 
 def folder(text: str) -> Path:
-    """Checks a folder for fairseq, which splits names at ``:`` and ``,``."""
-    if set(text) & set(":,"):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} has a ':' or ',', at which fairseq splits names"
-        )
+    """Checks a folder that fairseq's programs read or write."""
+    problem = folder_problem(Path(text))
+    if problem:
+        raise argparse.ArgumentTypeError(problem)
     return Path(text)
 
 

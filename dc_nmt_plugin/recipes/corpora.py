@@ -137,7 +137,7 @@ class Corpora:
     def _check(self, part: Part, raw: Sequence[Path], count: int) -> None:
         """Prints what is odd in the text; refuses it, or another number of pairs."""
         _, findings = scan_groups([raw])
-        if part.tokenised:  # the recipe knows it
+        if part.tokenised or self.settings.tokenizer == "none":  # the recipe knows it
             findings = [finding for finding in findings if finding.kind != "tokenized"]
         if findings:
             self.say("\n".join(map(str, findings)))

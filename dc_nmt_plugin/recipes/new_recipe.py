@@ -18,8 +18,8 @@ import yaml
 
 from ..errors import UsageError, UserError, counted
 from ..evaluation.metrics import default_bleu
-from ..files import making, sha256, write_parallel, write_text
-from ..text.checks import NOTHING, Scan, refuse, scan_groups, shared_lines
+from ..files import folder_problem, making, sha256, write_parallel, write_text
+from ..text.checks import NOTHING, RARE, Scan, refuse, scan_groups, shared_lines
 from ..text.languages import is_spaceless, language
 from ..text.tokenizers import detokenize, tokenize
 from .formats import read_pairs
@@ -34,6 +34,8 @@ SHARED_LETTERS = 0.5  # of the target's text: from there on one dictionary serve
 LOST = 0.05  # share of the words that Moses' tokeniser may lose
 # endings of files that name no language
 ENDINGS = ("txt", "tok", "raw", "bpe", "src", "trg", "tgt", "csv", "tsv")
+# words that stand for something else: <2de>, __NUM_1__, ｟ent＃1：num｠, {name}, [[1]]
+MARK = re.compile(r"(?<!\S)(?:<\S+>|__\S+__|｟\S+｠|\{\S+\}|\[\[\S+\]\])(?!\S)")
 # refused in addition to SPOILT; blank pairs are left out of the training text
 REFUSED = ("tokenized", "unseen", "symbol", "form")
 
@@ -92,6 +94,8 @@ def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
         raise UsageError(
             f"FOLDER: {name!r} begins with -, or has something else than letters, digits, _ . + -"
         )
+    if problem := folder_problem(options.folder):
+        raise UsageError(f"FOLDER: {problem}")
     if name in tasks():
         raise UsageError(f"FOLDER: {name!r} is a published task's name; take another")
     for arch in options.archs:
@@ -141,17 +145,15 @@ def _check(files: dict[str, Sequence[Path]], tokenized: bool) -> dict[str, list[
             are printed before
     """
     groups, findings = scan_groups(list(files.values()))
+    if tokenized:  # the user knows it
+        findings = [finding for finding in findings if finding.kind != "tokenized"]
     scans = dict(zip(files, groups, strict=True))
     if findings:
         print(*findings, sep="\n", end="\n\n")
     for split, (source, target) in scans.items():
         own = [finding for finding in findings if finding.file in (source.name, target.name)]
         try:
-            refuse(
-                own,
-                REFUSED if split == "train" else (*REFUSED, "blank"),
-                allowed=("tokenized",) if tokenized else (),
-            )
+            refuse(own, REFUSED if split == "train" else (*REFUSED, "blank"))
         except UserError as error:
             raise UserError(f"--{split}: {error}") from None
         good = (source.texts != NOTHING) & (target.texts != NOTHING)
@@ -182,6 +184,7 @@ def _write(
     pairs, notes = _write_sets(folder, files, languages, scans)
     choices = _choices(options, languages, sample, pairs["train"])
     notes += choices.notes(languages)
+    notes += _mark_notes(sample, languages, choices.tokenizer)
     bpe = {
         "operations": choices.operations,
         "joint": choices.joint,
@@ -258,6 +261,24 @@ class Choices:
             f"{size.source}",
             f"updates: {size.updates:,}; dc-nmt run --max-update N trains longer or shorter",
         ]
+
+
+def _mark_notes(
+    sample: Sequence[tuple[str, str]], languages: tuple[str, str], tokenizer: str
+) -> list[str]:
+    """Returns a line about tags and placeholders, if the tokeniser takes them apart."""
+    for code, lines in zip(languages, zip(*sample, strict=True), strict=True):
+        marks = Counter(match[0] for match in map(MARK.search, lines) if match)
+        if marks.total() * RARE <= len(lines):
+            continue
+        ((mark, _),) = marks.most_common(1)
+        (tokens,) = tokenize([mark], tokenizer, code)
+        if tokens != mark:
+            return [
+                f"tags: {mark!r} and the like, in {marks.total() / len(lines):.0%} of the lines in "
+                f"{code}, become {tokens!r}; to keep them, separate the words and give --tokenized"
+            ]
+    return []
 
 
 def _choices(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import UsageError, UserError
 from ..flags import flag_value, recorded_flags
 from ..steps import Stage, Variable, filled_words, literal
 from .recipe import Recipe, load
@@ -106,6 +107,8 @@ def plan_training(
     recipe = load(options.task)
     settings = _settings(recipe, options)
     run = _planned_run(recipe, options, settings)
+    if recipe.own:
+        _check_flags_of(recipe, settings)
     notes = [f"{recipe.name}: {recipe.task.title}\n{settings.source}"]
     if train.max_update is not None:
         settings, warnings = _with_max_update(settings, train)
@@ -138,6 +141,24 @@ def plan_training(
     done = f"done; the checkpoints are in {run.checkpoints}"
     stage = Stage("$RUN", [step], variables, notes, notes_here, end_note=done)
     return TrainPlan(recipe, run, settings, head, stage, tokens)
+
+
+@cache  # dc-nmt run plans twice
+def _check_flags_of(recipe: Recipe, settings: TaskSettings) -> None:
+    """Raises UserError for flags of a user's recipe that fairseq's programs do not take."""
+    from .. import registration  # noqa: F401
+    from ..inference.search import parse_search
+    from ..models.fairseq_flags import TRAIN, parse_flags
+
+    words = ["data", "--arch", settings.arch, "--task", settings.task]
+    words += ["--criterion", settings.criterion, *settings.flags, *settings.size_flags]
+    try:
+        key = "flags"
+        parse_flags(TRAIN, words)
+        key = "decode"
+        parse_search(["data", "--task", settings.task, *settings.decode])
+    except UserError as error:
+        raise recipe.problem(f"settings, {key} of {settings.arch}", str(error)) from error
 
 
 def _tokens(settings: TaskSettings, train: TrainOptions, processes: int) -> UpdateTokens:

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from ..errors import UsageError, UserError, check_choices, choice_problem
-from ..files import read_yaml
+from ..files import folder_problem, read_yaml
+from ..flags import listed
 from ..text import TextSettings
 
 SPLITS = ("train", "valid", "test")
 TASKS = Path(__file__).with_name("tasks")
 OWN = "recipe.yaml"  # in a folder that dc-nmt new made
+# flag → the key, or the option of a command, that sets it in its place; a recipe's flag would win
+# over it in some places, and be lost in others
+SET_ELSEWHERE = {
+    "--arch": "archs",
+    "-a": "archs",
+    "--max-update": "updates",
+    "--save-interval-updates": "save_every",
+    "--keep-interval-updates": "average",
+    "--update-freq": "tokens and max_tokens",
+    "--source-lang": "pair",
+    "--target-lang": "pair",
+    "--seed": "--seed of dc-nmt run",
+    "--distributed-world-size": "--gpus of dc-nmt run",
+    "--save-dir": "--out and --name of dc-nmt run",
+    "--user-dir": "dc-nmt run",
+    "--path": "dc-nmt evaluate",
+    "--gen-subset": "--subset of dc-nmt evaluate",
+    "--results-path": "dc-nmt evaluate",
+}
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Natural = Annotated[int, msgspec.Meta(ge=0)]
 
 
 # -- the content of the YAML files: the name of a file, part or segmentation is its key ---------
@@ -50,7 +76,7 @@ class Part:
     format: Literal["plain", "iwslt-tags", "iwslt-xml", "sgm"]
     # language → file, or file and member of that archive
     files: dict[str, str] = field(default_factory=dict)
-    lines: int | None = None  # exact number of pairs, if known
+    lines: Positive | None = None  # exact number of pairs, if known
     optional: bool = False  # left out with a notice if its file is missing
     tokenised: bool = False  # the published text is tokenised
     apostrophe: bool = False  # write ’ as ', as fairseq's preparation of IWSLT test sets does
@@ -86,12 +112,13 @@ class Segmentation:
     """One segmentation of tokenised text by BPE."""
 
     name: str = ""
-    operations: int  # of BPE
+    operations: Positive  # of BPE
     joint: bool = True  # one code for both languages
     dictionary: Literal["joint", "separate"] = "joint"
-    max_tokens: int = 0  # longer training pairs are dropped after BPE; 0 for no limit
-    ratio: float = 0  # more uneven training pairs are dropped; 0 for no limit
-    max_words: int = 0  # as max_tokens, for words
+    max_tokens: Natural = 0  # longer training pairs are dropped after BPE; 0 for no limit
+    # more uneven training pairs are dropped; 0 for no limit
+    ratio: Annotated[float, msgspec.Meta(ge=0)] = 0
+    max_words: Natural = 0  # as max_tokens, for words
 
     @property
     def suffix(self) -> str:
@@ -110,11 +137,11 @@ class SettingsEntry:
     bpe: str | None = None  # name of the segmentation
     # of this task only: value of --size → flags of fairseq-train; the first is the default
     sizes: dict[str, str] | None = None
-    tokens: int | None = None  # of one update, all GPUs together
-    max_tokens: int | None = None  # of one GPU at a time, at most; default: tokens
-    updates: int | None = None
-    save_every: int | None = None  # updates between two checkpoints
-    average: int | None = None  # averaged last checkpoints; 0: only the best one
+    tokens: Positive | None = None  # of one update, all GPUs together
+    max_tokens: Positive | None = None  # of one GPU at a time, at most; default: tokens
+    updates: Positive | None = None
+    save_every: Positive | None = None  # updates between two checkpoints
+    average: Natural | None = None  # averaged last checkpoints; 0: only the best one
     flags: str | None = None  # of fairseq-train
     decode: str | None = None  # of fairseq-generate
     paper: str | None = None  # metric of the paper, of dc-nmt score
@@ -181,9 +208,10 @@ class Recipe:
         self.cli_name = str(path.parent) if self.own else self.folder
         self.task = read_yaml(path, Task)
         pair = self.task.pair
-        if not re.fullmatch("[a-z]{2,3}-[a-z]{2,3}", pair):
+        codes = re.fullmatch("([a-z]{2,3})-([a-z]{2,3})", pair)
+        if not codes or codes[1] == codes[2]:
             raise self.problem("pair", f"{pair!r} is not two language codes such as de-en")
-        first, second = pair.split("-")
+        first, second = codes.groups()
         self.pair = (first, second)
         self.directions = self.task.directions or [pair]
         both = (pair, f"{second}-{first}")
@@ -192,6 +220,20 @@ class Recipe:
         self.source, self.target = self.direction.split("-")
         self.name = _name_in(self.folder, pair, self.direction)
         self.splits = (*SPLITS, *self.task.splits.tests)
+        self._check_parts()
+
+    def check(self) -> None:
+        """Checks the values of the file, before anything is prepared.
+
+        Raises:
+            UserError: a value with which preparation, training or scoring would fail or be lost
+        """
+        self._check_splits()
+        self._check_settings()
+        if self.own:
+            self._check_names()
+
+    def _check_parts(self) -> None:
         for name, part in self.task.parts.items():
             for language in self.pair:
                 if part.member(language)[0] not in self.task.files:
@@ -199,6 +241,59 @@ class Recipe:
                     raise self.problem(
                         f"parts.{name}.files.{language}", f"{value!r} is not FILE or FILE MEMBER"
                     )
+
+    def _check_splits(self) -> None:
+        splits = self.task.splits
+        for name in splits.tests:
+            if name in SPLITS:
+                raise self.problem(f"splits.tests.{name}", f"{name} is a set already; take another")
+        for split in self.splits:
+            key = f"splits.tests.{split}" if split in splits.tests else f"splits.{split}"
+            names = self._part_names(split)
+            if not names:
+                raise self.problem(key, "names no part")
+            if split == "valid" and self.held_out():
+                continue
+            rules = ["random N", "every N"] if split == "valid" else []
+            parts = [*self.task.parts, *rules]
+            check_choices(f"{self.path}: {key}", names, parts, error=UserError)
+        for split in SPLITS:
+            text = getattr(splits, f"{split}_lines")
+            if not re.fullmatch(r"|~?\s*[\d,]+", text):
+                raise self.problem(f"splits.{split}_lines", f"{text!r} is not a number or ~number")
+
+    def _check_settings(self) -> None:
+        if not self.task.archs:
+            raise self.problem("archs", "is empty; name an architecture, or leave archs out")
+        for name, entry in self.task.settings.items():
+            of_sizes = {f"sizes.{size}": flags for size, flags in (entry.sizes or {}).items()}
+            for key, flags in {"flags": entry.flags, "decode": entry.decode, **of_sizes}.items():
+                self._check_flags(f"settings.{name}.{key}", flags or "")
+
+    def _check_flags(self, key: str, flags: str) -> None:
+        try:
+            words = shlex.split(flags)
+        except ValueError as error:  # an unclosed quote
+            raise self.problem(key, f"{error} in {flags!r}") from error
+        for word in words:
+            flag = word.partition("=")[0]
+            if flag in SET_ELSEWHERE:
+                raise self.problem(key, f"{flag} is set by {SET_ELSEWHERE[flag]}; leave it out")
+
+    def _check_names(self) -> None:
+        """Checks the names of metrics and architectures; a packaged recipe has none that is new."""
+        from ..evaluation.metrics import METRICS
+        from ..models.presets import STOCK, architectures
+
+        for name, entry in self.task.settings.items():
+            place = f"{self.path}: settings.{name}"
+            if entry.paper is not None:
+                check_choices(f"{place}.paper", [entry.paper], METRICS, error=UserError)
+            metrics = listed(entry.metrics or "")
+            check_choices(f"{place}.metrics", metrics, METRICS, error=UserError)
+        known = [STOCK.name, *architectures()]
+        place, listing = f"{self.path}: archs", "dc-nmt arch-flags"
+        check_choices(place, self.task.archs, known, listing, error=UserError)
 
     def problem(self, key: str, sentence: str) -> UserError:
         """Returns an error about the value of a key."""
@@ -240,14 +335,15 @@ class Recipe:
         """Returns the corpora of a split; none if validation text comes from the training text."""
         if split == "valid" and self.held_out():
             return []
+        return [self.task.parts[name] for name in self._part_names(split)]
+
+    def _part_names(self, split: str) -> list[str]:
         splits = self.task.splits
-        names = splits.tests[split] if split in splits.tests else getattr(splits, split)
-        check_choices(f"{self.path}: splits.{split}", names, self.task.parts, error=UserError)
-        return [self.task.parts[name] for name in names]
+        return splits.tests[split] if split in splits.tests else list(getattr(splits, split))
 
     def held_out(self) -> tuple[str, int] | None:
         """Returns ``random`` or ``every`` and N, if validation is taken from the training text."""
-        match = re.fullmatch(r"(random|every) (\d+)", " ".join(self.task.splits.valid))
+        match = re.fullmatch(r"(random|every) ([1-9]\d*)", " ".join(self.task.splits.valid))
         return (match[1], int(match[2])) if match else None
 
     def text_facts(self) -> dict[str, Any]:
@@ -318,6 +414,8 @@ def load(name: str) -> Recipe:
     own = Path(name)
     own = own if own.name == OWN else own / OWN
     if own.is_file():
+        if problem := folder_problem(own.parent):
+            raise UsageError(f"TASK: {problem}")
         return _load(own, None, own.stat().st_mtime_ns)
     task = name.rstrip("/").rsplit("/", 1)[-1]
     path, direction = TASKS / f"{task}.yaml", None
@@ -331,4 +429,6 @@ def load(name: str) -> Recipe:
 
 @cache
 def _load(path: Path, direction: str | None, _changed: int) -> Recipe:
-    return Recipe(path, direction)
+    recipe = Recipe(path, direction)
+    recipe.check()
+    return recipe

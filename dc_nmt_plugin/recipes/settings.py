@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import UsageError, UserError, check_choices
 from ..files import read_yaml
-from ..flags import flag_value, listed, replaced
+from ..flags import flag_value, replaced
 from ..models.presets import STOCK, Architecture, Family, architectures
 from .recipe import Recipe, SettingsEntry
 
@@ -85,8 +85,6 @@ def settings_of(
     for key in REQUIRED:
         if not values.get(key):
             raise UserError(f"{place}.{key}: is missing")
-    if recipe.own:
-        _check_metrics(place, values)
     return TaskSettings(
         name=name,
         arch=arch,
@@ -94,26 +92,18 @@ def settings_of(
         criterion=family.criterion,
         source=values["source"],
         size=task_size,
-        size_flags=_flags(values["sizes"].get(task_size, ""), f"{place}.sizes.{task_size}"),
+        size_flags=tuple(shlex.split(values["sizes"].get(task_size, ""))),
         bpe=values["bpe"],
         tokens=values["tokens"],
         max_tokens=values.get("max_tokens") or values["tokens"],
         updates=values["updates"],
         save_every=values["save_every"],
         average=values["average"],
-        flags=_flags(values["flags"], f"{place}.flags"),
-        decode=_flags(values["decode"], f"{place}.decode"),
+        flags=tuple(shlex.split(values["flags"])),
+        decode=tuple(shlex.split(values["decode"])),
         paper=values["paper"],
         metrics=values["metrics"],
     )
-
-
-def _check_metrics(place: str, values: dict[str, Any]) -> None:
-    """Refuses unknown metrics before anything is prepared; a shipped recipe has none."""
-    from ..evaluation.metrics import METRICS
-
-    check_choices(f"{place}.paper", [values["paper"]], METRICS, error=UserError)
-    check_choices(f"{place}.metrics", listed(values["metrics"]), METRICS, error=UserError)
 
 
 def _merged(
@@ -194,13 +184,6 @@ def _sizes_of(arch: str, family: Family) -> list[str]:
     """Returns an architecture's names with its sizes."""
     names = [f"{arch}_{size}" if size else arch for size in family.sizes]
     return [name for name in names if name in _known()]
-
-
-def _flags(text: str, place: str) -> tuple[str, ...]:
-    try:
-        return tuple(shlex.split(text))
-    except ValueError as error:  # an unclosed quote
-        raise UserError(f"{place}: {error} in {text!r}") from error
 
 
 def with_updates(settings: TaskSettings, updates: int, warmup: str | None) -> TaskSettings:

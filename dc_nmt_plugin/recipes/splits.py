@@ -23,8 +23,6 @@ def _published(recipe: Recipe, split: str) -> tuple[int | None, bool]:
     """Returns the published number of pairs of a split, and True if it is exact (no ``~``)."""
     text = getattr(recipe.task.splits, f"{split}_lines", "").replace(",", "")
     number = text.removeprefix("~").strip()
-    if number and not number.isdecimal():
-        raise recipe.problem(f"splits.{split}_lines", f"{text!r} is not a number or ~number")
     return (int(number) if number else None), not text.startswith("~")
 
 
@@ -51,8 +49,9 @@ def make_text(corpora: Corpora, to: Path) -> dict[str, int]:
     # of all training corpora, one after the other: 1 for a used line
     kept, ends = _clean(corpora, parts)
     valid: set[int] = set()
-    if not parts["valid"]:
-        valid = _lines_for_validation(recipe, kept, most)
+    rule = recipe.held_out()
+    if rule:
+        valid = _lines_for_validation(rule, recipe.task.splits.seed, kept, most)
         for line in valid:
             kept[line] = 0
     if sample is not None:
@@ -122,18 +121,24 @@ def _clean(corpora: Corpora, parts: dict[str, list[Part]]) -> tuple[bytearray, l
     return kept, ends
 
 
-def _lines_for_validation(recipe: Recipe, kept: bytearray, most: int | None) -> set[int]:
-    """Returns the training lines that become validation text, at most so many."""
-    rule = recipe.held_out()
-    if rule is None:
-        raise recipe.problem("splits.valid", "is not names of parts, 'random N' or 'every N'")
+def _lines_for_validation(
+    rule: tuple[str, int], seed: int, kept: bytearray, most: int | None
+) -> set[int]:
+    """Returns the training lines that become validation text, at most so many.
+
+    Args:
+        rule: ``random`` or ``every``, and N
+        seed: of the random choice
+        kept: 1 for a used line of the training corpora
+        most: number of lines; None for all
+    """
     how, number = rule
     total = sum(kept)
     if how == "every":
         chosen = set(range(number - 1, total, number)[:most])
     else:
         wanted = min(number if most is None else most, total // 2)
-        chosen = set(random.Random(recipe.task.splits.seed).sample(range(total), wanted))
+        chosen = set(random.Random(seed).sample(range(total), wanted))
     lines = set()
     rank = 0  # among the used lines
     for line, used in enumerate(kept):

@@ -16,6 +16,7 @@ from ..errors import UserError, counted
 
 # UTF-8 text never begins like these
 GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
+PIPE = "a pipe is read once, and this text more often; name a file"
 
 # These characters end a line for str.splitlines, and so for some tools, but not for fairseq. On one
 # side of a corpus, they shift every later pair.
@@ -29,6 +30,8 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Any]:
     Raises:
         UserError: the file cannot be read, or what is read from it is damaged
     """
+    if Path(path).is_fifo():  # opening one waits until somebody writes
+        raise UserError(f"{path}: cannot be read: {PIPE}")
     try:
         with open(path, "rb") as plain:
             head = plain.read(len(XZ))
@@ -40,8 +43,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Any]:
     except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise UserError(f"{path}: cannot be decompressed: {error}") from error
     except OSError as error:
-        reason = error.strerror or "a pipe is read once, and this text more often; name a file"
-        raise UserError(f"{path}: cannot be read: {reason}") from error
+        raise UserError(f"{path}: cannot be read: {error.strerror or PIPE}") from error
 
 
 def stream_lines(

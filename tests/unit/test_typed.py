@@ -6,8 +6,9 @@ import json
 import re
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
+import msgspec
 import pytest
 
 from dc_nmt_plugin.errors import UserError
@@ -17,6 +18,7 @@ from dc_nmt_plugin.files import read_json, read_yaml
 @dataclass(kw_only=True)
 class Size:
     layers: int = 6
+    heads: Annotated[int, msgspec.Meta(ge=1)] = 1
     dropout: float | None = None
     shared: bool = False
     kind: Literal["small", "big"] = "small"
@@ -60,7 +62,9 @@ def test_every_type(tmp_path):
 
 BAD = {
     "an unknown key": ("layers", "layer", "sizes.base.layer: .*Did you mean 'layers'"),
-    "another type": ("1_000", "many", r"sizes\[...\].layers: Expected `int`"),
+    "another type": ("1_000", "many", "sizes.base.layers: Expected `int`, not 'many'"),
+    "no member": ("kind: big", "kind: huge", "sizes.tiny.kind: 'huge' is not one of small, big"),
+    "too small": ("{kind: big}", "{heads: -1}", "sizes.tiny.heads: Expected `int` >= 1, not '-1'"),
     "no number": ("28.30", "28.3o", r"numbers\[0\]: Invalid decimal"),
     "a key twice": ("tiny:", "base:", "'base' occurs twice .*line 5"),
     "a missing key": ("title: two lines\n  are one\n", "", "missing required field `title`"),
@@ -82,7 +86,7 @@ def test_json_has_types_of_its_own(tmp_path):
     path.write_text(json.dumps({"title": "x", "pair": [1, "a"]}), encoding="utf-8")
     assert read_json(path, File).pair == (1, "a")
     path.write_text(json.dumps({"title": "x", "sizes": {"base": {"layers": "6"}}}))
-    with pytest.raises(UserError, match=r"sizes\[...\].layers: Expected `int`, got `str`"):
+    with pytest.raises(UserError, match=r"sizes.base.layers: Expected `int`, not '6'"):
         read_json(path, File)
     path.write_text('{"title": "x", "pair": [NaN, "a"]}')
     with pytest.raises(UserError, match="not JSON"):

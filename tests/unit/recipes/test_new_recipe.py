@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
+from dataclasses import replace
 
 import pytest
 from helpers import toy_text
@@ -148,6 +149,8 @@ def test_gzipped_files_and_codes(here):
             ["'transformer_dc'?"],
         ),
         (["mine", "--train", "a.de", "ja.en", "--target-lang", "ja"], ["ja has no spaces"]),
+        (["mine", "--train", "a.de", "pipe.en"], ["pipe.en: cannot be read: a pipe is read once"]),
+        (["a,b/mine", "--train", "a.de", "a.en"], ["'a,b/mine' has a ':' or ','"]),
     ],
 )
 def test_refused_in_one_sentence_and_nothing_is_left(words, pieces, here, capsys):
@@ -155,6 +158,7 @@ def test_refused_in_one_sentence_and_nothing_is_left(words, pieces, here, capsys
     gap = read_lines(here / "t.de")
     (here / "gap.de").write_text("\n".join([*gap[:2], " ", *gap[3:]]) + "\n")
     unspaced = [f"これは長い文で、空白がありません{n}番目" for n in range(PAIRS)]
+    os.mkfifo(here / "pipe.en")  # nobody writes into it: opening it would wait for ever
     (here / "ja.en").write_text("\n".join(unspaced) + "\n", "utf-8")
     message = refused(capsys, *words)
     for piece in pieces:
@@ -236,3 +240,61 @@ def test_references_that_cannot_be_scored_with(here, capsys, line, words):
     path.write_text("\n".join([line, *read_lines(path)[1:]]) + "\n", "utf-8")
     message = refused(capsys, "mine", "--train", "a.de", "a.en", "--test", "t.de", "t.en")
     assert "--test: t.en, line 1: " in message and words in message and not (here / "mine").exists()
+
+
+def test_a_folder_that_programs_take_for_something_else(here, capsys):
+    make_recipe(NewOptions(here / "mine", [here / "a.de", here / "a.en"]))
+    for name in ("-x", "a,b", "a:b"):
+        (here / name).symlink_to(here / "mine")
+        for words in (["run", f"./{name}"], ["prepare", "mine", "--out", f"./{name}"]):
+            assert cli.main(words) == 2
+            assert f"'{name}' " in capsys.readouterr().err, "not by this name"
+    assert cli.main(["run", str(here / "-x"), "--dry-run"]) == 0
+
+
+# in the recipe → in its place, what the one sentence names
+WRONG_FLAGS = {
+    "decode: --beam 5": ("decode: --nonsense", "decode of transformer_dc: --nonsense"),
+    "--max-len-b 20": ("--beam 0", "decode of transformer_dc: --beam: 0 is not allowed"),
+    "--optimizer adam": ("--optimiser adam", "flags of transformer_dc: --optimiser"),
+}
+
+
+@pytest.mark.parametrize("old", WRONG_FLAGS)
+def test_wrong_flags_of_a_recipe_are_refused_before_anything_is_prepared(here, capsys, old):
+    make_recipe(NewOptions(here / "mine", [here / "a.de", here / "a.en"], archs=["transformer_dc"]))
+    new, named = WRONG_FLAGS[old]
+    path = here / "mine/recipe.yaml"
+    content = path.read_text("utf-8")
+    assert old in content
+    path.write_text(content.replace(old, new), "utf-8")
+    capsys.readouterr()
+    assert cli.main(["run", "mine", "--max-update", "5"]) == 1
+    message = capsys.readouterr().err
+    assert message.startswith(f"dc-nmt run: error: mine/recipe.yaml: settings, {named}"), message
+    assert message.count("\n") == 1 and not (here / "mine/data").exists()
+
+
+def test_text_that_is_tokenised_on_purpose_is_no_problem(here, capsys):
+    for code in ("de", "en"):
+        lines = [
+            f"{line} , {number} ." for number, line in enumerate(read_lines(here / f"a.{code}"))
+        ]
+        (here / f"a.{code}").write_text("\n".join(lines) + "\n", "utf-8")
+    assert cli.main(["new", "mine", "--train", "a.de", "a.en", "--tokenized"]) == 0
+    assert cli.main(["recipe", "text", "mine", "--work", "w", "--out", "to"]) == 0
+    assert "tokenised" not in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("mark", "tokens"), [("<2en>", "&lt; 2en &gt;"), ("__NUM_1__", "_ _ NUM"), ("｟1：x｠", "｟ 1")]
+)
+def test_tags_and_placeholders_are_named(here, mark, tokens):
+    path = here / "a.de"
+    path.write_text("".join(f"{mark} {line}\n" for line in read_lines(path)), "utf-8")
+    options = NewOptions(here / "mine", [path, here / "a.en"])
+    _, notes = make_recipe(options)
+    (note,) = (note for note in notes if note.startswith("tags: "))
+    assert repr(mark) in note and tokens in note and "--tokenized" in note
+    kept = replace(options, folder=here / "kept", tokenized=True)
+    assert not [note for note in make_recipe(kept)[1] if note.startswith("tags: ")]

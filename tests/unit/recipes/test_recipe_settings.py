@@ -28,7 +28,7 @@ from dc_nmt_plugin.recipes.plan import (
     run_variables,
 )
 from dc_nmt_plugin.recipes.preparation import TextOptions, plan_text
-from dc_nmt_plugin.recipes.recipe import TASKS, Recipe, load, tasks
+from dc_nmt_plugin.recipes.recipe import TASKS, load, tasks
 from dc_nmt_plugin.recipes.scoring import evaluation_stage
 from dc_nmt_plugin.recipes.settings import settings_of, variants_of
 from dc_nmt_plugin.recipes.training import identity, share_out
@@ -299,20 +299,51 @@ def test_both_directions_share_the_data():
         (("format: iwslt-tags", "format: tags"), "format: 'tags' is not one of plain, iwslt-tags"),
         (("like: thesis-iwslt", "like: thesis"), "settings.all.like: 'thesis' is not one of thes"),
         (("test: [tst2014]", "test: [tst2041]"), "splits.test: 'tst2041' is not one of train"),
-        (("title: IWSLT", "- IWSLT"), "iwslt14_es_en.yaml"),
+        (("title: IWSLT", "- IWSLT"), "recipe.yaml"),
         (("pair: es-en\n", ""), "missing required field `pair`"),
         (("en: 2014-01-es-en.tgz es-en/train", "en: x.tgz train"), "parts.train.files.en: 'x.tgz"),
+        (("pair: es-en", "pair: es-es"), "pair: 'es-es' is not two language codes"),
+        (("test: [tst2014]", "test: []"), "splits.test: names no part"),
+        (("test: [tst2014]", "tests: {valid: [tst2014]}\n  test: [tst2014]"), "splits.tests.valid"),
+        (("test: [tst2014]", "test_lines: many\n  test: [tst2014]"), "splits.test_lines: 'many'"),
+        (("valid: [", "valid: [every 0, "), "splits.valid: 'every 0' is not one of train"),
+        (("operations: 34_000", "operations: 0"), "bpe.default.operations: Expected `int` >= 1"),
+        (
+            ("all:\n", "all:\n    average: -1\n"),
+            "settings.all.average: Expected `int` >= 0, not '-1'",
+        ),
+        (
+            ("all:\n", "all:\n    updates: 0\n"),
+            "settings.all.updates: Expected `int` >= 1, not '0'",
+        ),
+        (
+            ("all:\n", "all:\n    tokens: -1\n"),
+            "settings.all.tokens: Expected `int` >= 1, not '-1'",
+        ),
+        (("all:\n", "all:\n    save_every: -3\n"), "settings.all.save_every: Expected `int` >= 1"),
+        (("paper: multi-bleu", "paper: bleu"), "settings.all.paper: 'bleu' is not one of mteval"),
+        (
+            ("all:\n", "all:\n    metrics: chrf,x\n"),
+            "settings.all.metrics: 'x' is not one of mteval",
+        ),
+        (
+            ("all:\n", "all:\n    decode: --path x\n"),
+            "settings.all.decode: --path is set by dc-nmt",
+        ),
+        (("all:\n", "all:\n    flags: --max-update=3\n"), "flags: --max-update is set by updates"),
+        (("all:\n", "all:\n    flags: --arch x\n"), "settings.all.flags: --arch is set by archs"),
+        (("all:\n", "all:\n    flags: --lr '1\n"), "settings.all.flags: No closing quotation in"),
+        (("archs: [transformer_dc, ", "archs: [] # ["), "archs: is empty; name an architecture"),
+        (("archs: [transformer_dc", "archs: [gru"), "archs: 'gru' is not one of the"),
     ],
 )
 def test_a_recipe_that_is_wrong_says_where(tmp_path, change, named):
-    path = tmp_path / "iwslt14_es_en.yaml"
-    content = (TASKS / path.name).read_text()
+    path = tmp_path / "recipe.yaml"
+    content = (TASKS / "iwslt14_es_en.yaml").read_text()
     assert change[0] in content
     path.write_text(content.replace(*change, 1))
     with pytest.raises(UserError, match=re.escape(named)) as error:
-        wrong = Recipe(path)
-        assert wrong.split_parts("test")
-        settings_of(wrong, "transformer_mlmha")
+        settings_of(load(str(path)), "transformer_mlmha")
     assert str(path) in str(error.value) and len(str(error.value).splitlines()) == 1
 
 

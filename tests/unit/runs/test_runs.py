@@ -65,7 +65,7 @@ def broken(values, place, value):
         (["schema"], 2, "has schema 2, and this version reads 1: update dc_nmt_plugin"),
         (["schema"], None, "is no record of a run"),
         (["training", "updates"], True, "training.updates: Expected `int"),
-        (["settings", "lr"], [1], r"settings\[...\]: Expected `"),
+        (["settings", "lr"], [1], "settings.lr: Expected `"),
         (["decodings", 0, "scores", 1, "value"], "x", r"decodings\[0\].scores\[1\].value: Exp"),
         (["decodings", 0, "kind"], "x", r"decodings\[0\].kind: 'x' is not one of generated, raw"),
         (["colour"], "red", "colour: 'colour' is not one of schema, name"),
