@@ -184,7 +184,7 @@ def _with_max_update(settings: TaskSettings, train: TrainOptions) -> tuple[TaskS
 
 def _precision_is_open(settings: TaskSettings, train: TrainOptions) -> bool:
     """Returns True if a CPU may train in the precision in which it is faster."""
-    precisions = PRECISIONS.intersection((*settings.size_flags, *train.flags))
+    precisions = PRECISIONS.intersection((*settings.flags, *settings.size_flags, *train.flags))
     if train.fp32 and precisions:
         raise UsageError(f"--fp32: contradicts {min(precisions)}; leave one of them out")
     return not (train.fp32 or precisions)

@@ -347,6 +347,17 @@ def test_a_recipe_that_is_wrong_says_where(tmp_path, change, named):
     assert str(path) in str(error.value) and len(str(error.value).splitlines()) == 1
 
 
+def test_a_precision_in_a_recipe_is_the_users_choice(tmp_path, monkeypatch):
+    """Not --bf16 of the recipe and --amp of this CPU."""
+    monkeypatch.setattr("dc_nmt_plugin.machine.multiplies_bfloat16", lambda: True)
+    path = tmp_path / "recipe.yaml"
+    content = (TASKS / "multi30k_en_de.yaml").read_text()
+    path.write_text(content.replace("--dropout 0.1", "--bf16 --dropout 0.1"))
+    command = training(path, "transformer_standard").command
+    assert "--bf16" in command and "--amp" not in command
+    assert "--amp" in training("multi30k_en_de", "transformer_standard").command
+
+
 def test_fairseqs_own_transformer_is_trained_by_the_same_recipe():
     recipe = load("multi30k_en_de")
     stock, ours = settings_of(recipe, "transformer"), settings_of(recipe, "transformer_standard")
