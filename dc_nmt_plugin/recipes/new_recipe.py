@@ -19,7 +19,7 @@ import yaml
 from ..errors import UsageError, UserError, counted
 from ..evaluation.metrics import default_bleu
 from ..files import folder_problem, making, sha256, write_parallel, write_text
-from ..text.checks import NOTHING, RARE, Scan, refuse, scan_groups, shared_lines
+from ..text.checks import NOTHING, RARE, Finding, Scan, refuse, scan_groups, shared_lines
 from ..text.languages import is_spaceless, language
 from ..text.tokenizers import detokenize, tokenize
 from .formats import read_pairs
@@ -151,24 +151,29 @@ def _check(files: dict[str, Sequence[Path]], tokenized: bool) -> dict[str, list[
     if findings:
         print(*findings, sep="\n", end="\n\n")
     for split, (source, target) in scans.items():
-        own = [finding for finding in findings if finding.file in (source.name, target.name)]
-        try:
-            refuse(own, REFUSED if split == "train" else (*REFUSED, "blank"))
-        except UserError as error:
-            raise UserError(f"--{split}: {error}") from None
-        good = (source.texts != NOTHING) & (target.texts != NOTHING)
-        same = int(((source.texts == target.texts) & good).sum())
-        if same > source.lines // 2:
-            raise UserError(
-                f"--{split}: {same:,} of {source.lines:,} lines are the same in {source.name} and "
-                f"{target.name}: these are not two languages"
-            )
-        if split == "train" and good.sum() < LEAST:
-            raise UserError(
-                f"--train: {counted(good.sum(), 'pair')}, too few to learn from and to measure; "
-                f"{LEAST} are the least"
-            )
+        _check_set(split, source, target, findings)
     return scans
+
+
+def _check_set(split: str, source: Scan, target: Scan, findings: Sequence[Finding]) -> None:
+    """Refuses a set, as :func:`_check` says."""
+    in_set = [finding for finding in findings if finding.file in (source.name, target.name)]
+    try:
+        refuse(in_set, REFUSED if split == "train" else (*REFUSED, "blank"))
+    except UserError as error:
+        raise UserError(f"--{split}: {error}") from None
+    good = (source.texts != NOTHING) & (target.texts != NOTHING)
+    same = int(((source.texts == target.texts) & good).sum())
+    if same > source.lines // 2:
+        raise UserError(
+            f"--{split}: {same:,} of {source.lines:,} lines are the same in {source.name} and "
+            f"{target.name}: these are not two languages"
+        )
+    if split == "train" and good.sum() < LEAST:
+        raise UserError(
+            f"--train: {counted(good.sum(), 'pair')}, too few to learn from and to measure; "
+            f"{LEAST} are the least"
+        )
 
 
 def _write(
