@@ -13,7 +13,6 @@ import msgspec
 
 from ..errors import UsageError, UserError, check_choices, choice_problem
 from ..files import folder_problem, read_yaml
-from ..flags import listed
 from ..text import TextSettings
 
 SPLITS = ("train", "valid", "test")
@@ -283,6 +282,7 @@ class Recipe:
     def _check_names(self) -> None:
         """Checks the names of metrics and architectures; a packaged recipe has none that is new."""
         from ..evaluation.metrics import METRICS
+        from ..flags import listed
         from ..models.presets import STOCK, architectures
 
         for name, entry in self.task.settings.items():
