@@ -100,8 +100,8 @@ def test_all_commands_take_it(plain, corpus, tmp_path, capfd):
     words = ["score", tmp_path / "output.txt", "--reference", tmp_path / "reference"]
     dc_nmt(capfd, *words, "--target-lang", "de", "--out", folder / "run.json")
     (row,) = json.loads(dc_nmt(capfd, "results", folder, "--json"))["rows"]
-    assert (row["label"], row["updates"]) == ("dc-s7", 6)
-    assert row["arch"] == read_record(folder).architecture
+    assert (row["system"]["label"], row["system"]["updates"]) == ("dc-s7", 6)
+    assert row["system"]["arch"] == read_record(folder).architecture
 
     def translated(place, *more):
         words = ["translate", place, "--sentence", "badun kefar", "--tokenizer", "none", "--cpu"]
