@@ -63,7 +63,7 @@ class Subject(LoadedModel):
                 f"--subset {subset}: is not in {run.data}. Name a raw text with --source FILE "
                 "--reference FILE."
             )
-        super().__init__(run, flags)
+        super().__init__(run, flags, recording=True)
         self.subset = subset or OWN_TEXT
         self.reference: RawReference | None = None
         self.numbers: list[int] = []

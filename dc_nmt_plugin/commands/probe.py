@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
     setting = SETTINGS[args.setting]
     results = {}
     for run in find_runs(args.runs, args.data, args.names):
-        encoder = SentenceEncoder(LoadedModel(run, flags), args.layer)
+        encoder = SentenceEncoder(LoadedModel(run, flags, recording=True), args.layer)
         results[run.label] = probe_encoder(encoder, tasks, setting)
     if args.json:
         named = {"name": args.setting, **asdict(setting)}

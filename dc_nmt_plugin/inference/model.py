@@ -17,13 +17,14 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from .. import registration as registration  # adds the architectures of checkpoints to fairseq
 from ..checkpoints.loading import check_finite
 from ..errors import UserError
+from ..models.transformer.model import from_stock
 from ..modules.core.recording import Recordable
 from .search import parse_search
 from .trained_run import TrainedRun
 
 STOCK_RECORDS_NOTHING = (
-    "is fairseq's own model, which does not record what it computes; train transformer_standard "
-    "with the same flags."
+    "is a model of fairseq's own that does not record what it computes, and that "
+    "transformer_standard cannot stand for; train transformer_standard with the same flags."
 )
 TOKENS = 12000  # of a batch, fairseq-generate's own where no flag says it
 
@@ -34,6 +35,8 @@ class LoadedModel:
     Args:
         run: where the model is
         flags: further flags of ``fairseq-generate``
+        recording: whether the model has to record what it computes. fairseq's own ``transformer``
+            then becomes the equal model of this package
 
     Attributes:
         label: name in tables and figures
@@ -44,7 +47,9 @@ class LoadedModel:
         UserError: the model cannot be loaded or is no translation model
     """
 
-    def __init__(self, run: TrainedRun, flags: Sequence[str] = ()) -> None:
+    def __init__(
+        self, run: TrainedRun, flags: Sequence[str] = (), *, recording: bool = False
+    ) -> None:
         if run.task.get("_name") == "language_modeling":
             raise UserError(f"{run.label}: is a language model; only translation models here.")
         self.run = run
@@ -56,20 +61,22 @@ class LoadedModel:
         utils.import_user_module(self._cfg.common)
         self.task: Any = tasks.setup_task(self._cfg.task)
         self._on_gpu = torch.cuda.is_available() and not self._cfg.common.cpu
-        self.model: Any = self._load(run)
+        self.model: Any = self._load(run, recording)
         self.padding_idx: int = self.task.source_dictionary.pad()
 
-    def _load(self, run: TrainedRun) -> Any:
+    def _load(self, run: TrainedRun, recording: bool) -> Any:
         cfg = self._cfg
-        models, _ = checkpoint_utils.load_model_ensemble(
+        models, saved = checkpoint_utils.load_model_ensemble(
             utils.split_paths(cfg.common_eval.path),
             arg_overrides=ast.literal_eval(cfg.common_eval.model_overrides),
             task=self.task,
         )
         if len(models) != 1:
             raise UserError(f"{run.checkpoint}: is an ensemble; give one model at a time.")
-        (model,) = models
+        model: Any = models[0]
         check_finite(str(run.checkpoint), model.state_dict())  # an argmax of NaN is no NaN
+        if recording:
+            model = from_stock(model, saved.model, self.task)
         if cfg.common.fp16:
             model.half()
         if self._on_gpu:

@@ -13,7 +13,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .core.attention import AttentionToSource, attend, check_heads, softmax, split_heads
+from .core.attention import (
+    AttentionToSource,
+    attend,
+    check_heads,
+    softmax,
+    source_of,
+    split_heads,
+)
 from .core.flow import Flow
 from .core.initial_weights import input_projection, output_projection
 from .core.source import Source
@@ -97,7 +104,7 @@ class MultiLayerAttention(AttentionToSource):
             (R, T, C); records ``weights``, (R, H, T, M) for joint weights and (R, n, H, T, M) for
             separate ones
         """
-        source, decoding = flow.source, flow.session is not None
+        source, decoding = source_of(flow), flow.session is not None
         attention, project = self._attend, self.project_source
         if decoding and self.joint_weights:
             attention, project = self._attend_to_sums, self.project_sums

@@ -23,14 +23,18 @@ def test_python_blocks(monkeypatch):
     names = {}
     for block in blocks:
         exec(block, names)
+        if "optimizer" in block:
+            assert names["loss"] < 0.3
     assert names["german"].hypothesis == "Zwei junge Männer spielen Gitarre auf der Straße."
     for lines in ("A dog runs.", iter(["A dog runs."])):  # no letters, and nothing lost
         assert [each.hypothesis for each in names["run"].translate(lines)] == ["Ein Hund rennt."]
     heads = names["weights"].weights
     assert torch.allclose(heads.sum(-1), torch.ones(heads.shape[:2]), atol=1e-4)
     assert len(names["weights"].queries) == heads.size(1)
-    assert names["loss"] < 0.3
-    assert names["output"].shape == (8, 5, 32)
+    assert names["output"].shape == names["context"].shape == (8, 5, 32)
+    assert names["one_layer"].shape == (8, 7, 32)
+    names["loss"].backward()
+    assert all(p.grad is not None for p in names["model"].parameters())
     assert 0 < names["score"] < 100
 
 

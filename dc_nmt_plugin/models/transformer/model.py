@@ -8,6 +8,7 @@ from typing import Any
 from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoderDecoderModel, register_model
 from omegaconf import OmegaConf, open_dict
+from torch import nn
 
 from ...errors import ConfigError
 from ...flags import value_of
@@ -89,3 +90,25 @@ def build(cfg: TransformerConfig, source: Dictionary, target: Dictionary) -> Tra
     )
     model.aux_weight = cfg.aux_weight
     return model
+
+
+def from_stock(model: nn.Module, settings: Any, task: Any) -> nn.Module:
+    """Returns fairseq's own ``transformer`` as the model of this package that computes the same.
+
+    Other models, and those with something that this package does not have, stay as they are.
+
+    Args:
+        model: loaded, in evaluation mode
+        settings: of the model, in its checkpoint
+        task: gives source and target dictionary
+    """
+    state = dict(model.state_dict())
+    if not is_stock(state):
+        return model
+    try:
+        twin = TransformerModel.build_model(settings, task)
+        twin.upgrade_state_dict_named(state, "")
+        twin.load_state_dict(state)
+    except (ConfigError, RuntimeError):  # RuntimeError: it has other parameters
+        return model
+    return twin.to(next(model.parameters()).dtype).eval()

@@ -121,6 +121,21 @@ def attend(
     return drop(weights, dropout, True) @ value, weights  # (B, H, T, S) @ (B, H, S, K)
 
 
+def source_of(flow: object) -> Source:
+    """Returns what a decoder layer attends to.
+
+    Raises:
+        TypeError: `flow` is something else
+        ValueError: it has no source, as in encoders
+    """
+    if not isinstance(flow, Flow):
+        raise TypeError(
+            "flow must be a Flow with a source: Flow(source=Source([features], padding=padding)), "
+            "with features (S, M, C) and padding (S, M), bool, or None"
+        )
+    return flow.source
+
+
 class AttentionToSource(Recordable):
     """Base of encoder-decoder attentions: of what a decoder layer reads of the encoder.
 
@@ -179,7 +194,7 @@ class SourceAttention(AttentionToSource):
     def forward(self, x: Tensor, flow: Flow) -> Tensor:
         """See :class:`AttentionToSource`; records ``weights`` (R, H, T, M)."""
         rows, length, width = x.shape
-        source = flow.source
+        source = source_of(flow)
         key, value = source.cached(self, self.project_source, keep=flow.session is not None)
         # hypotheses of a sentence are further queries on the same keys
         query = split_heads(self.q_proj(x).view(source.sentences, -1, width), self.num_heads)
