@@ -44,6 +44,8 @@ def folder_problem(folder: Path) -> str | None:
         return f"'{folder}' begins with -, as an option does; give its whole path, or rename it"
     if set(str(folder)) & set(":,"):
         return f"'{folder}' has a ':' or ',', at which fairseq splits names"
+    if "${" in str(folder):
+        return f"'{folder}' has ${{, which fairseq takes for a setting's name"
     return None
 
 
