@@ -69,6 +69,22 @@ def locked(path: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None
         os.close(lock)
 
 
+def is_locked(path: Path) -> bool:
+    """Returns True while a process of this machine holds the lock of :func:`locked`."""
+    if not path.exists():
+        return False
+    lock = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(lock)
+    return False
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yields a temporary name beside ``path``; renames it to ``path`` if the block succeeds.

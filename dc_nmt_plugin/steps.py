@@ -20,7 +20,8 @@ import subprocess
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ class Stage:
     notes_here: Sequence[str] = ()
     end_note: str = ""
     prints: str = ""
+    run: int | None = None  # number of the run in a grid, whose stages a job may run alone
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,43 @@ class Plan:
 
     variables: Sequence[Variable]
     stages: Iterable[Stage] = field(repr=False)  # each is planned when those before are done
+
+
+@dataclass(frozen=True)
+class GridRun:
+    """One run of a command that may have several: a plan, and a command line of its own."""
+
+    folder: Path
+    seed: int
+    plan: Plan
+    words: tuple[str, ...]  # of dc-nmt
+    is_finished: Callable[[], bool]
+    updates: int = 0  # of its training
+    most_gpus: int = 1  # that its batch fills
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+
+def plan_of_runs(runs: Sequence[GridRun], text: Stage | None = None) -> Plan:
+    """Returns one plan for all runs, after that of the text."""
+    variables = list(runs[-1].plan.variables)
+    first = [] if text is None else [text]
+    if len(runs) == 1:
+        return Plan(variables, chain(first, runs[0].plan.stages))
+    several_seeds = len({run.seed for run in runs}) > 1
+    if several_seeds:  # each run sets its own
+        variables = [variable for variable in variables if variable.name != "SEED"]
+
+    def stages() -> Iterator[Stage]:
+        yield from first
+        for number, run in enumerate(runs):
+            seed = [Variable("SEED", str(run.seed), str(run.seed))] if several_seeds else []
+            for stage in run.plan.stages:
+                yield replace(stage, run=number, variables=[*seed, *stage.variables])
+
+    return Plan(variables, stages())
 
 
 def literal(text: object) -> str:

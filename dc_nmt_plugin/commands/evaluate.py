@@ -10,8 +10,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..steps import Plan
-from .parser import Parser, add_common, add_run, print_script, values_of
+from ..steps import GridRun, Plan
+from .parser import (
+    Parser,
+    add_common,
+    add_grid,
+    add_run,
+    carry_out,
+    print_table,
+    raise_failures,
+    seeds_of,
+    values_of,
+    words_of_options,
+)
 
 if TYPE_CHECKING:
     from ..recipes.training import PlannedRun
@@ -30,6 +41,7 @@ def parser() -> Parser:
     parser.add_argument("arch", metavar="ARCH")
     add_common(parser)
     add_run(parser)
+    add_grid(parser)
     about = "text to translate and score: test (default), valid, or another test set"
     parser.add_argument("--subset", default="test", metavar="SET", help=about)
     about = (
@@ -41,24 +53,34 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
-    args, flags = parser().parse_with_flags(argv)
+    options = parser()
+    args, flags = options.parse_with_flags(argv)
+    runs = []
+    for seed in seeds_of(args):
+        words = ["evaluate", args.task, args.arch, *words_of_options(options, args)]
+        runs.append(_grid_run(args, flags, seed, [*words, "--seed", str(seed), "--", *flags]))
+    failed = carry_out(args, ["evaluate", *argv], runs)
+    if failed is not None and len(runs) > 1:
+        print_table([run.folder for run in runs if run.name not in failed], over_seeds=True)
+    raise_failures(failed, len(runs))
+    return 0
+
+
+def _grid_run(
+    args: argparse.Namespace, flags: Sequence[str], seed: int, words: Sequence[str]
+) -> GridRun:
     from ..recipes.plan import Experiment, gpus_variable, plan_run, run_variables
     from ..recipes.scoring import evaluation_stage
 
-    run = plan_run(values_of(Experiment, args))
+    run = plan_run(values_of(Experiment, args, seed=seed))
     run = replace(run, decode=(*run.decode, *flags))
     if flags:  # refused before any work
         _check_flags(run)
-    variables = [*run_variables(run, args.seed), gpus_variable("", None)]
-    plan = Plan(variables, [evaluation_stage(run, variables, args.seed)])
-    if args.dry_run:
-        print_script(plan, "evaluate", argv)
-        return 0
-    _check_run(run, args)
-    from ..recipes.execution import Progress, execute
-
-    execute(plan, Progress())
-    return 0
+    if not (args.dry_run or args.status):
+        _check_run(run, args)
+    variables = [*run_variables(run, seed), gpus_variable("", None)]
+    plan = Plan(variables, [evaluation_stage(run, variables, seed)])
+    return GridRun(run.folder, seed, plan, tuple(words), is_finished=run.is_scored)
 
 
 def _check_flags(run: PlannedRun) -> None:

@@ -7,16 +7,17 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from ..errors import UsageError, UserError, did_you_mean
+from ..errors import UsageError, UserError, counted, did_you_mean
 from ..files import folder_problem
+from ..steps import GridRun, Plan, Stage, plan_of_runs
 
 if TYPE_CHECKING:
-    from ..steps import Plan
+    from ..recipes.grid import GridOptions
     from ..table import Form, NamedColumns
 
 T = TypeVar("T")
@@ -42,6 +43,16 @@ HELP = {
     "default: the recipe's choice for ARCH",
     "--name": "name of the run's folder; default: ARCH-sSEED, between them the size that --size or "
     "the recipe names, and --like",
+    "--seeds": "several random seeds, such as 1,2,3: a run with each; one that fails does not stop "
+    "the others",
+    "--jobs": "runs at the same time, each with its own GPU or threads of the CPU: a number, or "
+    "gpus for one on each",
+    "--on": "slurm: submit an array with a job for each run, one GPU each unless --gpus is given; "
+    "a job that reaches its time limit is started again, and continues",
+    "--partition": "of Slurm",
+    "--time": "limit of a job on Slurm: minutes, HOURS:MM:SS or DAYS-HOURS; default: a day",
+    "--sbatch": "further words for sbatch, such as account=x; may be repeated",
+    "--status": "print which runs are done, running, waiting or failed, and their logs; run none",
     "--average": "number of last checkpoints to keep and average; 0: only the best checkpoint",
     "--max-update": "number of updates; the number of checkpoints stays the same",
     "--max-tokens": "tokens of one GPU at a time; gradients are accumulated to the paper's tokens "
@@ -154,6 +165,34 @@ def number(least: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Reads whole numbers that commas separate, each once."""
+    return tuple(dict.fromkeys(map(number(0), text.split(","))))
+
+
+def _jobs(text: str) -> str:
+    return text if text == "gpus" else str(number(1)(text))
+
+
+def _minutes(text: str) -> int:
+    """Reads a time as Slurm has it: MINUTES, MINUTES:SS, HOURS:MM:SS, DAYS-HOURS[:MM[:SS]]."""
+    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 90, 1:30:00 or 2-12")
+    days, first, second, third = match.groups()
+    if days is not None or third is not None:  # the first number is of hours
+        minutes = int(days or 0) * 24 * 60 + int(first) * 60 + int(second or 0)
+    else:
+        minutes = int(first)
+    return max(1, minutes)
+
+
+def _assignment(text: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z-]*=.+", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, such as account=x")
+    return text
 
 
 def existing_folder(text: str) -> Path:
@@ -271,11 +310,11 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def print_script(plan: Plan, command: str, argv: Sequence[str]) -> None:
+def print_script(plan: Plan, command: Sequence[str]) -> None:
     """Prints a plan as a shell script, for --dry-run."""
     from ..recipes.script import script
 
-    print(script(plan, ["dc-nmt", command, *argv]))
+    print(script(plan, ["dc-nmt", *command]))
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:
@@ -296,6 +335,116 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=number(0), default=1, help="random seed; default: 1")
     parser.add_argument("--name", type=folder_name, help=HELP["--name"])
     parser.add_argument("--average", type=number(0), metavar="N", help=HELP["--average"])
+
+
+def add_grid(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seeds", type=numbers, metavar="LIST", help=HELP["--seeds"])
+    parser.add_argument("--jobs", type=_jobs, metavar="N", help=HELP["--jobs"])
+    parser.add_argument("--on", choices=["slurm"], help=HELP["--on"])
+    parser.add_argument("--partition", metavar="NAME", help=HELP["--partition"])
+    parser.add_argument("--time", type=_minutes, dest="minutes", metavar="T", help=HELP["--time"])
+    parser.add_argument(
+        "--sbatch", action="append", type=_assignment, metavar="NAME=VALUE", help=HELP["--sbatch"]
+    )
+    parser.add_argument("--status", action="store_true", help=HELP["--status"])
+
+
+def seeds_of(args: argparse.Namespace) -> list[int]:
+    """Returns the seeds of a grid, or the one of ``--seed``."""
+    if args.seeds is None:
+        return [args.seed]
+    if args.seed != 1:
+        raise UsageError(f"--seed {args.seed}: contradicts --seeds; leave one of them out")
+    if args.name and len(args.seeds) > 1:
+        raise UsageError(f"--name: {args.name!r} is for one run; leave it out, or give one seed")
+    return list(args.seeds)
+
+
+def grid_options(args: argparse.Namespace) -> GridOptions:
+    """Returns the options of :func:`add_grid`; refuses those that do nothing."""
+    from ..recipes.grid import GridOptions
+
+    for name in ("partition", "minutes", "sbatch"):
+        if getattr(args, name) and args.on != "slurm":
+            flag = "time" if name == "minutes" else name
+            raise UsageError(f"--{flag}: goes with --on slurm")
+    if args.jobs and args.on:
+        raise UsageError(f"--jobs {args.jobs}: is for this machine; leave it out, or --on")
+    return values_of(GridOptions, args, sbatch=tuple(args.sbatch or ()))
+
+
+def raise_failures(failed: Mapping[str, str] | None, runs: int) -> None:
+    """Raises UserError that names the runs that failed, if there are any."""
+    if failed:
+        reasons = "".join(f"\n  {name}: {reason}" for name, reason in failed.items())
+        raise UserError(f"{len(failed)} of {counted(runs, 'run')} failed:{reasons}")
+
+
+def print_table(folders: Sequence[Path], over_seeds: bool) -> None:
+    """Prints the results of runs, as dc-nmt results."""
+    from ..evaluation.collecting import collect
+    from ..evaluation.table_text import format_results
+    from ..runs.finding import Run
+    from ..table import TEXT
+
+    runs = [Run.read(folder) for folder in folders]
+    if runs:
+        print(format_results(collect(runs, over_seeds=over_seeds), TEXT))
+
+
+OF_GRID = ("seed", "seeds", "jobs", "on", "partition", "minutes", "sbatch", "status", "dry_run")
+
+
+def carry_out(
+    args: argparse.Namespace,
+    command: Sequence[str],
+    runs: Sequence[GridRun],
+    text: Stage | None = None,
+    text_words: Sequence[str] = (),
+    table_words: Sequence[str] = (),
+) -> dict[str, str] | None:
+    """Does the runs of a command, or what its options ask for instead.
+
+    Args:
+        args: with the options of :func:`add_grid`
+        command: that was given, with its arguments
+        runs: of the command
+        text: stage that prepares the text; None if it is there
+        text_words, table_words: commands of dc-nmt that jobs of a cluster run before and after
+
+    Returns:
+        name of a run that failed → why; None if nothing ran here
+    """
+    if args.dry_run:
+        print_script(plan_of_runs(runs, text), command)
+        return None
+    options = grid_options(args)
+    from ..recipes.execution import Progress, execute
+    from ..recipes.grid import launch, run_here
+
+    if options.on or options.status:
+        return launch(options, runs, text_words, table_words, args.gpus)
+    progress = Progress()
+    if text is not None:
+        execute(Plan(runs[-1].plan.variables, [text]), progress)
+    if options.jobs:
+        return launch(options, runs, (), (), args.gpus)
+    return run_here(runs, progress)
+
+
+def words_of_options(
+    parser: argparse.ArgumentParser, args: argparse.Namespace, without: Sequence[str] = OF_GRID
+) -> list[str]:
+    """Returns the options that were given, as words of a command line."""
+    words = []
+    for action in parser._actions:
+        value = getattr(args, action.dest, None)
+        if not action.option_strings or action.dest in without:
+            continue
+        if value in (None, action.default):
+            continue
+        words += [action.option_strings[0]] + ([] if value is True else [str(value)])
+    return words
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:

@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
     data, stage = plan_text(options)
     plan = Plan([data_variable(data)], [stage])
     if args.dry_run:
-        print_script(plan, "prepare", argv)
+        print_script(plan, ["prepare", *argv])
     else:
         from ..recipes.execution import Progress, execute
 

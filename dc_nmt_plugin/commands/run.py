@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..steps import Plan, Stage
-from .parser import Parser, add_common, add_run, add_text, add_training, print_script, values_of
+from ..steps import GridRun, Plan, Stage
+from .parser import (
+    Parser,
+    add_common,
+    add_grid,
+    add_run,
+    add_text,
+    add_training,
+    carry_out,
+    print_table,
+    raise_failures,
+    seeds_of,
+    values_of,
+    words_of_options,
+)
 from .train import plan_of
+
+if TYPE_CHECKING:
+    from ..recipes.plan import TrainPlan
 
 
 def parser() -> Parser:
@@ -17,7 +34,7 @@ def parser() -> Parser:
         prog="dc-nmt run",
         usage="dc-nmt run TASK [ARCH …] [options] [flags of fairseq-train]",
         description="Runs a task from raw text to scores: dc-nmt prepare, then dc-nmt train and "
-        "dc-nmt evaluate for each architecture, then a table. All other flags go to "
+        "dc-nmt evaluate for each architecture and seed, then a table. All other flags go to "
         "fairseq-train, such as --lr 1e-3.",
     )
     parser.add_argument("task", metavar="TASK", help="task; 'dc-nmt recipe list' lists all")
@@ -27,27 +44,46 @@ def parser() -> Parser:
     add_text(parser)
     add_run(parser)
     add_training(parser)
+    add_grid(parser)
     return parser
 
 
 def main(argv: Sequence[str]) -> int:
-    args, flags = parser().parse_with_flags(argv)
-    # to prepare the text may take hours: refuse invalid runs before
-    plans = {arch: plan_of(args, flags, arch) for arch in _archs(args)}
-    # by folder: an architecture with and without its default size is one run
-    archs = {plan.run.folder: arch for arch, plan in plans.items()}
-    bpe = {plan.settings.bpe for plan in plans.values()}
-    *_, last = plans.values()
-    plan = Plan(last.variables, _stages(args, flags, archs.values(), bpe))
-    if args.dry_run:
-        print_script(plan, "run", argv)
-        return 0
-    from ..recipes.execution import Progress, execute
+    options = parser()
+    args, flags = options.parse_with_flags(argv)
+    from ..recipes.preparation import TextOptions, plan_text
 
-    execute(plan, Progress())
+    runs: dict[Path, GridRun] = {}  # an architecture with and without its default size is one run
+    bpe = set()
+    seeds = seeds_of(args)
+    for seed in seeds:
+        for arch in _archs(args):
+            # to prepare the text may take hours: refuse invalid runs before
+            planned = plan_of(args, flags, arch, seed)
+            words = ["run", args.task, arch, *words_of_options(options, args)]
+            words += ["--seed", str(seed), "--", *flags]
+            runs[planned.run.folder] = _grid_run(args, flags, arch, seed, planned, words)
+            bpe.add(planned.settings.bpe)
+    _, text = plan_text(values_of(TextOptions, args, archs=(), bpe=tuple(bpe)))
+    text_words = words_of_options(text_parser(), args)
+    prepare = ["prepare", args.task, "--bpe", ",".join(sorted(bpe)), *text_words]
+    folders = [str(folder) for folder in runs]
+    table = ["results", *folders, "--over-seeds"]
+    failed = carry_out(args, ["run", *argv], list(runs.values()), text, prepare, table)
+    if failed is None:
+        return 0
     print()
-    _print_table(archs)
+    print_table([folder for folder in runs if folder.name not in failed], len(seeds) > 1)
+    raise_failures(failed, len(runs))
     return 0
+
+
+def text_parser() -> Parser:
+    """Returns a parser with the options of the text alone."""
+    parser = Parser(prog="dc-nmt prepare")
+    add_common(parser)
+    add_text(parser)
+    return parser
 
 
 def _archs(args: argparse.Namespace) -> list[str]:
@@ -61,24 +97,27 @@ def _archs(args: argparse.Namespace) -> list[str]:
     return archs
 
 
-def _stages(
-    args: argparse.Namespace, flags: Sequence[str], archs: Iterable[str], bpe: Iterable[str]
-) -> Iterator[Stage]:
-    from ..recipes.preparation import TextOptions, plan_text
-    from ..recipes.scoring import evaluation_stage
+def _grid_run(
+    args: argparse.Namespace,
+    flags: Sequence[str],
+    arch: str,
+    seed: int,
+    planned: TrainPlan,
+    words: Sequence[str],
+) -> GridRun:
+    def stages() -> Iterator[Stage]:
+        from ..recipes.scoring import evaluation_stage
 
-    _, text = plan_text(values_of(TextOptions, args, archs=(), bpe=tuple(bpe)))
-    yield text
-    for arch in archs:
-        training = plan_of(args, flags, arch)  # again: now the longest sentences are known
+        training = plan_of(args, flags, arch, seed)  # again: now the longest sentences are known
         yield training.stage
-        yield evaluation_stage(training.run, training.variables, args.seed)
+        yield evaluation_stage(training.run, training.variables, seed)
 
-
-def _print_table(folders: Iterable[Path]) -> None:
-    from ..evaluation.collecting import collect
-    from ..evaluation.table_text import format_results
-    from ..runs.finding import Run
-    from ..table import TEXT
-
-    print(format_results(collect([Run.read(folder) for folder in folders]), TEXT))
+    return GridRun(
+        planned.run.folder,
+        seed,
+        Plan(planned.variables, stages()),
+        tuple(words),
+        planned.run.is_scored,
+        planned.settings.updates,
+        planned.most_gpus,
+    )

@@ -7,8 +7,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError, UserError
-from ..steps import Plan
-from .parser import Parser, add_common, add_run, add_training, print_script, values_of
+from ..steps import GridRun, Plan
+from .parser import (
+    Parser,
+    add_common,
+    add_grid,
+    add_run,
+    add_training,
+    carry_out,
+    raise_failures,
+    seeds_of,
+    values_of,
+    words_of_options,
+)
 
 if TYPE_CHECKING:
     from ..recipes.plan import TrainPlan
@@ -30,37 +41,54 @@ def parser() -> Parser:
     add_common(parser)
     add_run(parser)
     add_training(parser)
+    add_grid(parser)
     return parser
 
 
 def main(argv: Sequence[str]) -> int:
-    args, flags = parser().parse_with_flags(argv)
-    planned = plan_of(args, flags, args.arch)
-    plan = Plan(planned.variables, [planned.stage])
-    if args.dry_run:
-        print_script(plan, "train", argv)
-        return 0
-    run = planned.run
-    if not (run.binarised / ".stamp").is_file():
-        raise UserError(
-            f"{run.binarised} is not there: prepare the text first, with dc-nmt prepare "
-            f"{args.task} --bpe {planned.settings.bpe} and the same --out and --sample"
+    options = parser()
+    args, flags = options.parse_with_flags(argv)
+    runs = []
+    for seed in seeds_of(args):
+        planned = plan_of(args, flags, args.arch, seed)
+        if not (args.dry_run or args.status):
+            _check_text(args, planned)
+        words = ["train", args.task, args.arch, *words_of_options(options, args)]
+        words += ["--seed", str(seed), "--", *flags]
+        run = GridRun(
+            planned.run.folder,
+            seed,
+            Plan(planned.variables, [planned.stage]),
+            tuple(words),
+            planned.run.is_trained,
+            planned.settings.updates,
+            planned.most_gpus,
         )
-    from ..recipes.execution import Progress, execute
-
-    execute(plan, Progress())
+        runs.append(run)
+    failed = carry_out(args, ["train", *argv], runs)
+    raise_failures(failed, len(runs))
     return 0
 
 
-def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str) -> TrainPlan:
+def _check_text(args: argparse.Namespace, planned: TrainPlan) -> None:
+    """Raises UserError if the text is not prepared."""
+    if not (planned.run.binarised / ".stamp").is_file():
+        raise UserError(
+            f"{planned.run.binarised} is not there: prepare the text first, with dc-nmt prepare "
+            f"{args.task} --bpe {planned.settings.bpe} and the same --out and --sample"
+        )
+
+
+def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str, seed: int) -> TrainPlan:
     """Plans the training of one architecture; refuses flags that this machine cannot follow."""
     from ..recipes.plan import Experiment, TrainOptions, plan_training, visible_gpus
 
-    if not args.dry_run and (args.gpus or 0) > visible_gpus():  # a script may train elsewhere
+    elsewhere = args.dry_run or args.on is not None
+    if not elsewhere and (args.gpus or 0) > visible_gpus():
         raise UsageError(f"--gpus {args.gpus}: this machine has {visible_gpus()}")
-    options = values_of(Experiment, args, arch=arch)
+    options = values_of(Experiment, args, arch=arch, seed=seed)
     train = values_of(TrainOptions, args, flags=tuple(flags))
-    planned = plan_training(options, train, for_script=args.dry_run)
+    planned = plan_training(options, train, for_script=elsewhere)
     if flags:
-        planned.check_flags(args.dry_run)
+        planned.check_flags(elsewhere)
     return planned

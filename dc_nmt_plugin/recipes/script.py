@@ -7,9 +7,10 @@ import re
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from ..names import USER_DIR_VARIABLE
-from ..steps import VARIABLE, Line, Plan, Step, Variable
+from ..steps import VARIABLE, Line, Plan, Stage, Step, Variable
 
 WIDTH = 96
 HEAD = """\
@@ -32,6 +33,9 @@ finish() {
   mv "$TO.log" "$1.log"
   mv "$TO" "$1"
 }"""
+WANTED = """\
+# wanted NUMBER: in an array of Slurm, such as sbatch --array=0-8 FILE, a job has one of the runs
+wanted() { [ "${SLURM_ARRAY_TASK_ID:-$1}" = "$1" ]; }"""
 NO_GPU = '[ "$GPUS" -gt 0 ] || export CUDA_VISIBLE_DEVICES='
 
 
@@ -49,9 +53,20 @@ def script(plan: Plan, printed_by: Sequence[str]) -> str:
     if any(variable.name == "GPUS" for variable in plan.variables):
         lines.append(NO_GPU)
     lines.append(FUNCTIONS)
+    stages = list(plan.stages)
+    if any(stage.run is not None for stage in stages):
+        lines.append(WANTED)
+    for run, group in groupby(stages, lambda stage: stage.run):
+        text = _stages(list(group))
+        lines += text if run is None else [f"\nif wanted {run}; then", *text, "fi"]
+    return "\n".join(lines)
+
+
+def _stages(stages: Sequence[Stage]) -> list[str]:
+    lines: list[str] = []
     assigned: dict[str, str] = {}  # by the stages before
     locked = ""
-    for stage in plan.stages:
+    for stage in stages:
         new = [each for each in stage.variables if assigned.get(each.name) != each.shell]
         assigned |= {each.name: each.shell for each in new}
         lines += ["", *map(_assignment, new)] if new else []
@@ -61,7 +76,7 @@ def script(plan: Plan, printed_by: Sequence[str]) -> str:
             locked = stage.folder
         for step in stage.steps:
             lines += _step(step)
-    return "\n".join(lines)
+    return lines
 
 
 def _assignment(variable: Variable) -> str:

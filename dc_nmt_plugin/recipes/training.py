@@ -27,7 +27,7 @@ PLUGIN = Variable(
 LENGTHS = "lengths.json"  # beside the text after BPE: SPLIT.LANG → tokens of the longest sentence
 FINISHED = "done training in"  # in the last lines of fairseq-train's log
 # kinds of flags that may differ when a training goes on
-WHILE_TRAINING = ("machine", "log", "batch")
+WHILE_TRAINING = ("machine", "log", "batch", "checkpoints")
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,14 @@ class PlannedRun:
         if updates is not None and isinstance(last_update, int) and updates >= last_update:
             return True
         return self._ended_early()
+
+    def is_scored(self) -> bool:
+        """Returns True if the training is finished, and its translation has scores."""
+        from ..runs.record import record_of
+
+        record = record_of(self.folder)
+        decoding = record and record.decoding(self.key)
+        return bool(decoding and decoding.scores) and self.is_trained()
 
     def _ended_early(self) -> bool:
         """Returns True if fairseq-train ended by itself, as with --patience."""

@@ -23,6 +23,8 @@ finish() {
   mv "$TO.log" "$1.log"
   mv "$TO" "$1"
 }
+# wanted NUMBER: in an array of Slurm, such as sbatch --array=0-8 FILE, a job has one of the runs
+wanted() { [ "${SLURM_ARRAY_TASK_ID:-$1}" = "$1" ]; }
 
 WORKERS=$(python -c "from dc_nmt_plugin import machine; print(machine.usable_cpus())") # processes of BPE and binarisation
 lock "$DATA"
@@ -86,6 +88,8 @@ dc-nmt check-text --counts "$DATA/bpe/train.en" "$TO/train.en-fr.en.idx" "$DATA/
 finish "$DATA/bin" 135a2a68c9221306
 fi
 
+if wanted 0; then
+
 RUN=$OUT/transformer_standard_iwslt-s$SEED
 UPDATE_FREQ=$(((4096 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
 MAX_TOKENS=$((4096 / (PROCESSES * UPDATE_FREQ)))
@@ -126,8 +130,13 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --metrics mteval-v13a,mteval-v13a-lc,multi-bleu,chrf --paper mteval-v13a \
   --detokenized "$RUN/hypotheses.fr" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+fi
+
+if wanted 1; then
 
 RUN=$OUT/transformer_dc_iwslt-s$SEED
+UPDATE_FREQ=$(((4096 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
+MAX_TOKENS=$((4096 / (PROCESSES * UPDATE_FREQ)))
 # europarl_en_fr: Europarl and newstest, English-French
 # our own schedule, for ten minutes of a GPU: the size of thesis-iwslt, 15,000 updates of 4,096
 # tokens, inverse square root with a peak of 1e-3, mean of the last 5 checkpoints, beam 5
@@ -165,3 +174,4 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --metrics mteval-v13a,mteval-v13a-lc,multi-bleu,chrf --paper mteval-v13a \
   --detokenized "$RUN/hypotheses.fr" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+fi

@@ -23,6 +23,8 @@ finish() {
   mv "$TO.log" "$1.log"
   mv "$TO" "$1"
 }
+# wanted NUMBER: in an array of Slurm, such as sbatch --array=0-8 FILE, a job has one of the runs
+wanted() { [ "${SLURM_ARRAY_TASK_ID:-$1}" = "$1" ]; }
 
 WORKERS=$(python -c "from dc_nmt_plugin import machine; print(machine.usable_cpus())") # processes of BPE and binarisation
 lock "$DATA"
@@ -80,6 +82,8 @@ dc-nmt check-text --counts "$DATA/bpe/train.en" "$TO/train.en-vi.en.idx" "$DATA/
 finish "$DATA/bin" a8019fecc103db71
 fi
 
+if wanted 0; then
+
 RUN=$OUT/transformer_dc_iwslt_ff512-s$SEED
 UPDATE_FREQ=$(((2048 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
 MAX_TOKENS=$((2048 / (PROCESSES * UPDATE_FREQ)))
@@ -121,8 +125,13 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --metrics sacrebleu,sacrebleu-tokenized,multi-bleu,multi-bleu-lc,chrf,ter --paper sacrebleu \
   --detokenized "$RUN/hypotheses.vi" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+fi
+
+if wanted 1; then
 
 RUN=$OUT/transformer_mlmha_iter_c_agg_iwslt-s$SEED
+UPDATE_FREQ=$(((2048 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
+MAX_TOKENS=$((2048 / (PROCESSES * UPDATE_FREQ)))
 # iwslt15_en_vi: IWSLT 2015 English-Vietnamese, as Stanford distributes it
 # Ampomah's thesis, 3.3 and 4.3: 4+4 layers, d = 256, d_ff = 1024, 2,048 tokens, 200,000
 # updates, one cosine cycle with warm-up, beam 6, length penalty 1.1. Chosen: peak learning
@@ -161,8 +170,13 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --metrics sacrebleu,sacrebleu-tokenized,multi-bleu,multi-bleu-lc,chrf,ter --paper sacrebleu \
   --detokenized "$RUN/hypotheses.vi" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+fi
+
+if wanted 2; then
 
 RUN=$OUT/transformer_ms_aux_3_aif_iwslt-s$SEED
+UPDATE_FREQ=$(((2048 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
+MAX_TOKENS=$((2048 / (PROCESSES * UPDATE_FREQ)))
 # iwslt15_en_vi: IWSLT 2015 English-Vietnamese, as Stanford distributes it
 # Ampomah's thesis, 3.3 and 4.3: 4+4 layers, d = 256, d_ff = 1024, 2,048 tokens, 200,000
 # updates, one cosine cycle with warm-up, beam 6, length penalty 1.1. Chosen: peak learning
@@ -201,3 +215,4 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --metrics sacrebleu,sacrebleu-tokenized,multi-bleu,multi-bleu-lc,chrf,ter --paper sacrebleu \
   --detokenized "$RUN/hypotheses.vi" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+fi

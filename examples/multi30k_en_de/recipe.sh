@@ -23,6 +23,8 @@ finish() {
   mv "$TO.log" "$1.log"
   mv "$TO" "$1"
 }
+# wanted NUMBER: in an array of Slurm, such as sbatch --array=0-8 FILE, a job has one of the runs
+wanted() { [ "${SLURM_ARRAY_TASK_ID:-$1}" = "$1" ]; }
 
 WORKERS=$(python -c "from dc_nmt_plugin import machine; print(machine.usable_cpus())") # processes of BPE and binarisation
 lock "$DATA"
@@ -80,6 +82,8 @@ dc-nmt check-text --counts "$DATA/bpe/train.en" "$TO/train.en-de.en.idx" "$DATA/
 finish "$DATA/bin" 8cf76e4546bdbad5
 fi
 
+if wanted 0; then
+
 RUN=$OUT/transformer_standard-tiny-s$SEED
 UPDATE_FREQ=$(((2048 + PROCESSES * 2048 - 1) / (PROCESSES * 2048)))
 MAX_TOKENS=$((2048 / (PROCESSES * UPDATE_FREQ)))
@@ -120,8 +124,13 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.de" --paper mteval-v13a \
   --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+fi
+
+if wanted 1; then
 
 RUN=$OUT/transformer_dc-tiny-s$SEED
+UPDATE_FREQ=$(((2048 + PROCESSES * 2048 - 1) / (PROCESSES * 2048)))
+MAX_TOKENS=$((2048 / (PROCESSES * UPDATE_FREQ)))
 # multi30k_en_de: Multi30k task 1, image captions
 # our own schedule, for two CPU cores: 4+4 layers of 128/256, 7,200 updates
 lock "$RUN"
@@ -159,3 +168,4 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.de" --paper mteval-v13a \
   --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+fi

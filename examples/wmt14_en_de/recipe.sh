@@ -23,6 +23,8 @@ finish() {
   mv "$TO.log" "$1.log"
   mv "$TO" "$1"
 }
+# wanted NUMBER: in an array of Slurm, such as sbatch --array=0-8 FILE, a job has one of the runs
+wanted() { [ "${SLURM_ARRAY_TASK_ID:-$1}" = "$1" ]; }
 
 WORKERS=$(python -c "from dc_nmt_plugin import machine; print(machine.usable_cpus())") # processes of BPE and binarisation
 lock "$DATA"
@@ -126,6 +128,8 @@ dc-nmt check-text --counts "$DATA/bpe-separate/train.en" "$TO/train.en-de.en.idx
 finish "$DATA/bin-separate" 6dd6413b3419eb28
 fi
 
+if wanted 0; then
+
 RUN=$OUT/transformer_dc-s$SEED
 UPDATE_FREQ=$(((4960 + PROCESSES * 4960 - 1) / (PROCESSES * 4960)))
 MAX_TOKENS=$((4960 / (PROCESSES * UPDATE_FREQ)))
@@ -165,6 +169,9 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses-a --tokenized-reference "$DATA/raw/tokenised/test.de" --paper mteval-v13a \
   --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+fi
+
+if wanted 1; then
 
 RUN=$OUT/transformer_ctxaware_unshared-s$SEED
 UPDATE_FREQ=$(((32768 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -207,6 +214,9 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses-a --tokenized-reference "$DATA/raw/tokenised/test.de" --paper multi-bleu \
   --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+fi
+
+if wanted 2; then
 
 RUN=$OUT/transformer_cross_agg_sum-s$SEED
 UPDATE_FREQ=$(((24576 + PROCESSES * 2048 - 1) / (PROCESSES * 2048)))
@@ -248,6 +258,9 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses-a --tokenized-reference "$DATA/raw/tokenised/test.de" --paper mteval-v13a \
   --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+fi
+
+if wanted 3; then
 
 RUN=$OUT/transformer_mlmha-s$SEED
 UPDATE_FREQ=$(((4960 + PROCESSES * 4960 - 1) / (PROCESSES * 4960)))
@@ -289,3 +302,4 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses-a --tokenized-reference "$DATA/raw/tokenised/test.de" --paper mteval-v13a \
   --detokenized "$RUN/hypotheses.de" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+fi

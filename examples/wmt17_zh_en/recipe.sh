@@ -23,6 +23,8 @@ finish() {
   mv "$TO.log" "$1.log"
   mv "$TO" "$1"
 }
+# wanted NUMBER: in an array of Slurm, such as sbatch --array=0-8 FILE, a job has one of the runs
+wanted() { [ "${SLURM_ARRAY_TASK_ID:-$1}" = "$1" ]; }
 
 WORKERS=$(python -c "from dc_nmt_plugin import machine; print(machine.usable_cpus())") # processes of BPE and binarisation
 lock "$DATA"
@@ -126,6 +128,8 @@ dc-nmt check-text --counts "$DATA/bpe-under50/train.zh" "$TO/train.zh-en.zh.idx"
 finish "$DATA/bin-under50" a76f26d92a1a082c
 fi
 
+if wanted 0; then
+
 RUN=$OUT/transformer_ctxaware_unshared-s$SEED
 UPDATE_FREQ=$(((32768 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
 MAX_TOKENS=$((32768 / (PROCESSES * UPDATE_FREQ)))
@@ -167,6 +171,9 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper mteval-v13a \
   --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+fi
+
+if wanted 1; then
 
 RUN=$OUT/transformer_cross_agg_sum_unshared-s$SEED
 UPDATE_FREQ=$(((24576 + PROCESSES * 2048 - 1) / (PROCESSES * 2048)))
@@ -210,3 +217,4 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper mteval-v13a \
   --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+fi

@@ -1,0 +1,311 @@
+"""Many runs of one command: one after the other, side by side, or on a cluster.
+
+Side by side and on a cluster, each run is a command line of dc-nmt of its own, which submitit
+starts, watches and, at a time limit, starts again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import UserError
+from ..evaluation.logs import parse_statistics
+from ..files import is_locked, load_json, write_json
+from ..machine import usable_cpus
+from ..steps import GridRun, running
+from ..table import format_table
+from .execution import Progress, execute
+from .plan import visible_gpus
+
+JOBS = "jobs"  # folder beside the runs: what submitit writes, and the logs of the jobs
+POLL, SHOW = 0.5, 30  # seconds between two looks at the jobs, and between two lines about them
+NO_LIMIT = 60 * 24 * 365  # minutes
+
+
+@dataclass(frozen=True)
+class GridOptions:
+    """Options of commands that may have many runs."""
+
+    seeds: tuple[int, ...] | None = None  # None: the one of --seed
+    jobs: str | None = None  # number of runs at the same time, or "gpus"
+    on: str | None = None  # "slurm", or this machine
+    partition: str | None = None  # on Slurm
+    minutes: int | None = None
+    sbatch: tuple[str, ...] = ()  # NAME=VALUE, further words for sbatch
+    status: bool = False
+
+    @property
+    def elsewhere(self) -> bool:
+        """Returns True if the runs are jobs of their own, or asked for."""
+        return bool(self.jobs or self.on or self.status)
+
+
+@dataclass(frozen=True)
+class DcNmtCommand:
+    """``dc-nmt WORDS`` in a job; at the time limit of a cluster it begins again, and continues."""
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self) -> None:
+        os.environ.update(self.environment)
+        with running(["dc-nmt", *self.words]) as process:
+            code = process.wait()
+        if code:
+            raise RuntimeError(f"dc-nmt {self.words[0]} ended with status {code}")
+
+    def checkpoint(self) -> Any:
+        """Returns what submitit submits again."""
+        return submitit().helpers.DelayedSubmission(self)
+
+
+def submitit() -> Any:
+    try:
+        import submitit
+    except ModuleNotFoundError as error:
+        raise UserError(
+            "--jobs, --on: submitit is not installed: pip install 'dc_nmt_plugin[slurm]'"
+        ) from error
+    return submitit
+
+
+def launch(
+    options: GridOptions,
+    runs: Sequence[GridRun],
+    text: Sequence[str],
+    table: Sequence[str],
+    gpus: int | None,
+) -> dict[str, str] | None:
+    """Does what the options ask for with jobs.
+
+    Args:
+        options: of the command
+        runs: of the grid
+        text: command of dc-nmt that prepares the text; nothing if it is there
+        table: command of dc-nmt that prints the table; nothing without one
+        gpus: of a run, as the user gave it
+
+    Returns:
+        name of a run that failed → its log; None if nothing ran here
+
+    Raises:
+        UserError: submitit is not installed
+    """
+    if options.status:
+        print(status_table(runs))
+        return None
+    progress = Progress()
+    left = [run for run in runs if not run.is_finished()]
+    for run in runs:
+        if run not in left:
+            progress.say(f"{run.name}: done before")
+    if options.on == "slurm" and left:
+        further = dict(word.split("=", 1) for word in options.sbatch)
+        number = 1 if gpus is None else gpus
+        cluster = Cluster(options.minutes or 24 * 60, number, options.partition, further)
+        print(*_useless(left, number), *submit(left, text, table, cluster), sep="\n")
+        return None
+    visible = visible_gpus() if gpus is None else gpus
+    jobs = max(1, visible) if options.jobs == "gpus" else int(options.jobs or 1)
+    return run_side_by_side(left, jobs, visible, progress)
+
+
+def _useless(runs: Sequence[GridRun], gpus: int) -> list[str]:
+    """Returns a line if a run has more GPUs than its batch fills."""
+    filled = max(run.most_gpus for run in runs)
+    if gpus <= filled:
+        return []
+    return [f"--gpus {gpus}: a batch fills {filled}; more do not make a run faster"]
+
+
+# -- one after the other -----------------------------------------------------------------------
+
+
+def run_here(runs: Sequence[GridRun], progress: Progress) -> dict[str, str]:
+    """Carries the plans out, one after the other; a failure does not stop the others.
+
+    Returns:
+        name of a run that failed → why
+
+    Raises:
+        UserError: the only one failed
+    """
+    failed = {}
+    for run in runs:
+        try:
+            execute(run.plan, progress)
+        except UserError as error:
+            if len(runs) == 1:
+                raise
+            print(f"{run.name} failed: {error}", file=sys.stderr)
+            failed[run.name] = str(error)
+    return failed
+
+
+# -- side by side on this machine --------------------------------------------------------------
+
+
+def run_side_by_side(
+    runs: Sequence[GridRun], jobs: int, gpus: int, progress: Progress
+) -> dict[str, str]:
+    """Runs the commands of a grid, `jobs` at a time, each with its own GPU or CPU threads.
+
+    Returns:
+        name of a run that failed → its log
+    """
+    waiting, failed = deque(runs), {}
+    busy: dict[int, tuple[GridRun, Any]] = {}  # slot → its run and job
+    shown = time.monotonic()
+    try:
+        while waiting or busy:
+            for slot in range(jobs):
+                if waiting and slot not in busy:
+                    run = waiting.popleft()
+                    busy[slot] = run, _start(run, slot, jobs, gpus)
+                    progress.say(f"{run.name}: started, {len(waiting)} waiting")
+            time.sleep(POLL)
+            for slot, (run, job) in list(busy.items()):
+                if job.done():
+                    del busy[slot]
+                    if job.exception() is not None:
+                        failed[run.name] = str(job.paths.stdout)
+                    progress.say(f"{run.name}: {'failed' if run.name in failed else 'done'}")
+            if time.monotonic() - shown > SHOW:
+                shown = time.monotonic()
+                progress.say("; ".join(f"{run.name}: {_updates(run)}" for run, _ in busy.values()))
+    except BaseException:
+        for _, job in busy.values():
+            job.cancel()
+        raise
+    return failed
+
+
+def _start(run: GridRun, slot: int, jobs: int, gpus: int) -> Any:
+    executor = submitit().LocalExecutor(jobs_folder(run) / run.name)
+    executor.update_parameters(timeout_min=NO_LIMIT, stderr_to_stdout=True)
+    environment = {}
+    if gpus:
+        executor.update_parameters(gpus_per_node=1, visible_gpus=(slot % gpus,))
+    else:
+        environment["OMP_NUM_THREADS"] = str(max(1, usable_cpus() // jobs))
+    job = executor.submit(DcNmtCommand(run.words, environment))
+    _remember(run, "here", job)
+    return job
+
+
+def _updates(run: GridRun) -> str:
+    return f"{updates_made(run):,} of {run.updates:,} updates"
+
+
+def updates_made(run: GridRun) -> int:
+    """Returns the last update in the log of a training."""
+    log = run.folder / "train.log"
+    if log.is_file():
+        with open(log, encoding="utf-8", errors="replace") as lines:
+            for line in reversed(deque(lines, maxlen=50)):
+                kind, values = parse_statistics(line.rstrip("\n")) or ("", {})
+                if kind == "train_inner":
+                    return int(values["num_updates"])
+    return 0
+
+
+def jobs_folder(run: GridRun) -> Path:
+    return run.folder.parent / JOBS
+
+
+# -- on Slurm ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What a job on Slurm gets."""
+
+    minutes: int
+    gpus: int
+    partition: str | None = None
+    further: Mapping[str, str] = field(default_factory=dict)  # words for sbatch, without dashes
+
+
+def submit(
+    runs: Sequence[GridRun], text: Sequence[str], table: Sequence[str], cluster: Cluster
+) -> list[str]:
+    """Submits the text, then an array with a job for each run, then the table.
+
+    Args:
+        runs: of the grid
+        text: command that prepares the text, or nothing
+        table: command that prints the table, or nothing
+        cluster: what a job gets
+
+    Returns:
+        lines that say what was submitted
+    """
+    folder = jobs_folder(runs[0])
+    executor = submitit().SlurmExecutor(folder, max_num_timeout=10**6)
+    common: dict[str, Any] = {"time": cluster.minutes, "stderr_to_stdout": True}
+    if cluster.partition:
+        common["partition"] = cluster.partition
+    if cluster.further:
+        common["additional_parameters"] = dict(cluster.further)
+    lines = []
+    after: dict[str, str] = {}
+    if text:
+        executor.update_parameters(**common, job_name="dc-nmt-text")
+        job = executor.submit(DcNmtCommand(tuple(text)))
+        after = {"dependency": f"afterok:{job.job_id}"}
+        lines.append(f"{job.job_id}: the text")
+    gpus = {"gpus_per_node": cluster.gpus} if cluster.gpus else {}
+    executor.update_parameters(**common, **gpus, **after, job_name="dc-nmt")
+    with executor.batch():
+        jobs = [executor.submit(DcNmtCommand(run.words)) for run in runs]
+    for run, job in zip(runs, jobs, strict=True):
+        _remember(run, "slurm", job)
+        lines.append(f"{job.job_id}: {run.name}")
+    if table:
+        last = submitit().SlurmExecutor(folder, max_num_timeout=10**6)
+        ids = ":".join(dict.fromkeys(job.job_id.partition("_")[0] for job in jobs))
+        last.update_parameters(**common, dependency=f"afterany:{ids}", job_name="dc-nmt-table")
+        job = last.submit(DcNmtCommand(tuple(table)))
+        lines.append(f"{job.job_id}: the table, in {job.paths.stdout}")
+    return lines
+
+
+# -- what is running, waiting, failed ----------------------------------------------------------
+
+
+def _remember(run: GridRun, place: str, job: Any) -> None:
+    path = jobs_folder(run) / f"{run.name}.json"
+    log = os.path.relpath(job.paths.stdout)
+    write_json(path, {"on": place, "job": str(job.job_id), "log": log})
+
+
+def status_table(runs: Sequence[GridRun]) -> str:
+    """Returns a table of the runs: state, updates, log."""
+    rows = []
+    for run in runs:
+        path = jobs_folder(run) / f"{run.name}.json"
+        job = load_json(path) if path.is_file() else {}
+        rows.append([run.name, _state(run, job), _updates(run), job.get("log", "")])
+    return format_table(["run", "state", "training", "log"], rows)
+
+
+def _state(run: GridRun, job: Mapping[str, str]) -> str:
+    if run.is_finished():
+        return "done"
+    if is_locked(run.folder / ".lock"):
+        return "running"
+    if not job:
+        return "not started"
+    if job["on"] == "slurm":
+        slurm_job = submitit().SlurmJob(jobs_folder(run), job["job"])
+        state = str(slurm_job.watcher.get_state(job["job"], mode="force")).partition(" ")[0]
+        known = {"PENDING": "waiting", "REQUEUED": "waiting", "RUNNING": "running"}
+        return known.get(state, "waiting" if state == "UNKNOWN" else "failed")
+    return "failed or stopped"

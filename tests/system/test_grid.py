@@ -1,0 +1,230 @@
+"""Several runs: side by side by submitit on this machine, and on a stand-in for Slurm."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from helpers import toy_text
+from records import write_run, write_scored
+from submitit.core.utils import DelayedSubmission
+
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.files import locked
+from dc_nmt_plugin.recipes import plan
+from dc_nmt_plugin.recipes.execution import Progress
+from dc_nmt_plugin.recipes.grid import Cluster, run_side_by_side, status_table, submit
+from dc_nmt_plugin.steps import GridRun, Plan
+
+GRID = ["run", "mine", "transformer_standard", "transformer_dc", "--seeds", "1,2"]
+
+
+@pytest.fixture
+def recipe(cwd, monkeypatch, capsys):
+    """The folder of a recipe."""
+    monkeypatch.setattr(plan, "visible_gpus", lambda: 0)
+    for side, code in enumerate(("en", "de")):
+        lines = [pair[side] for pair in toy_text("en", "de", 300)]
+        (cwd / f"a.{code}").write_text("\n".join(lines) + "\n", "utf-8")
+    assert cli.main(["new", "mine", "--train", "a.en", "a.de", "--bpe", "100"]) == 0
+    capsys.readouterr()
+    return cwd / "mine"
+
+
+def grid_run(name, *words):
+    return GridRun(Path("runs") / name, 1, Plan((), ()), words, lambda: False)
+
+
+def test_side_by_side_one_fails_and_the_others_go_on(cwd, capsys):
+    names = ("a-s1", "b-s1", "c-s1")
+    runs = [grid_run(name, "recipe", "list") for name in names]
+    runs[1] = grid_run("b-s1", "recipe", "lost")
+    failed = run_side_by_side(runs, 2, 0, Progress())
+    assert list(failed) == ["b-s1"]
+    assert "'lost'" in Path(failed["b-s1"]).read_text()
+    printed = [line.partition("] ")[2] for line in capsys.readouterr().out.splitlines()]
+    assert printed[:2] == ["a-s1: started, 2 waiting", "b-s1: started, 1 waiting"]
+    assert sorted(printed[2:]) == [
+        "a-s1: done", "b-s1: failed", "c-s1: done", "c-s1: started, 0 waiting",
+    ]  # fmt: skip
+    (log,) = Path("runs/jobs/c-s1").glob("*log.out")
+    assert "multi30k_en_de" in log.read_text()
+    status = status_table(runs).splitlines()
+    assert [line.split()[1] for line in status[2:] if line.strip()][:1] == ["failed"]
+
+
+class Slurm:
+    """Programs that take jobs and run none; the test runs them, in any order.
+
+    Attributes:
+        jobs: scripts by their numbers, from 1
+    """
+
+    PROGRAMS = {  # noqa: RUF012
+        "sbatch": 'n=$(($(ls "$SPOOL" | grep -c sh$) + 1)); cp "$1" "$SPOOL/$n.sh"; '
+        'echo "Submitted batch job $n"',
+        "srun": "shift; log=${2//%A_%a/${SLURM_ARRAY_JOB_ID:-}_${SLURM_ARRAY_TASK_ID:-}}; "
+        "log=${log//%j/$SLURM_JOB_ID}; log=${log//%t/0}; shift 2; "
+        'echo $$ > "$SPOOL/pid"; exec "$@" >> "$log" 2>&1',
+        "scontrol": 'echo "$@" >> "$SPOOL/control"',
+        "sacct": 'echo "JobID|State|NodeList"; cat "$SPOOL/states"',
+    }
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.spool = folder / "spool"
+        programs = folder / "slurm"
+        self.spool.mkdir()
+        programs.mkdir()
+        for name, body in self.PROGRAMS.items():
+            (programs / name).write_text(f"#!/bin/bash\nSPOOL={self.spool}\n{body}\n")
+            (programs / name).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+
+    def script(self, job: int) -> dict[str, str]:
+        """The words for sbatch in a job's script."""
+        text = (self.spool / f"{job}.sh").read_text()
+        return dict(re.findall(r"#SBATCH --([\w-]+)=(.+)", text))
+
+    def start(self, job: int, task: int | None = None) -> subprocess.Popen[bytes]:
+        names = {"JOB_ID": job, "NTASKS": 1, "PROCID": 0, "LOCALID": 0, "NODEID": 0}
+        if task is not None:
+            names |= {"JOB_ID": 100 + task, "ARRAY_JOB_ID": job, "ARRAY_TASK_ID": task}
+        environment = {f"SLURM_{name}": str(value) for name, value in names.items()}
+        words = ["bash", "-e", str(self.spool / f"{job}.sh")]
+        log = open(self.spool / "log", "ab")  # noqa: SIM115
+        return subprocess.Popen(words, env={**os.environ, **environment}, stdout=log, stderr=log)
+
+    def run(self, job: int, task: int | None = None) -> None:
+        assert self.start(job, task).wait(200) == 0, (self.spool / "log").read_text()
+
+
+@pytest.fixture
+def slurm(tmp_path_factory, monkeypatch):
+    return Slurm(tmp_path_factory.mktemp("cluster"), monkeypatch)
+
+
+def test_jobs_on_slurm_in_any_order_and_one_beyond_its_time_limit(recipe, slurm, capsys):
+    runs = [
+        grid_run("a-s1", "prepare", "mine", "--out", "waits"),
+        grid_run("b-s1", "recipe", "lost"),
+        grid_run("c-s1", "recipe", "list"),
+    ]
+    lines = submit(runs, ["prepare", "mine"], ["recipe", "list"], Cluster(1, 0))
+    assert [line.partition(":")[0] for line in lines] == ["1", "2_0", "2_1", "2_2", "3"]
+    slurm.run(1)
+    assert (recipe / "data/bin/.stamp").is_file()
+    slurm.run(2, task=2)
+    assert slurm.start(2, task=1).wait(200) != 0
+    (slurm.spool / "states").write_text("2_1|FAILED|\n2_[0]|PENDING|\n2_2|COMPLETED|\n")
+    states = {line.split()[0]: line.split()[1] for line in status_table(runs).splitlines()[2:]}
+    assert (states["a-s1"], states["b-s1"]) == ("waiting", "failed")
+    # the first one waits for its text until its time is over
+    Path("waits/data").mkdir(parents=True)
+    log = Path("runs/jobs/2_0_0_log.out")
+    log.touch()
+    with locked(Path("waits/data/.lock")):
+        job = slurm.start(2, task=0)
+        for _ in range(2000):
+            time.sleep(0.1)
+            if job.poll() is not None or "waiting for another recipe" in log.read_text():
+                break
+        assert job.poll() is None, log.read_text()
+        os.kill(int((slurm.spool / "pid").read_text()), signal.SIGUSR2)
+        assert job.wait(30) != 0
+    assert (slurm.spool / "control").read_text() == "requeue 2_0\n"
+    slurm.run(2, task=0)
+    assert Path("waits/data/bin/.stamp").is_file()
+    slurm.run(3)
+
+
+def words_of(path):
+    return DelayedSubmission.load(path).function.words
+
+
+def test_a_grid_is_submitted_without_what_is_finished(recipe, slurm, capsys):
+    done = recipe / "transformer_dc-s2"
+    write_run(done, "transformer_dc", "--max-update 600", updates=600)
+    write_scored(done, "x", "y")
+    words = [*GRID, "--on", "slurm", "--partition", "p", "--time", "2-12", "--gpus", "4", "--lr"]
+    assert cli.main([*words, "1e-3", "--sbatch", "account=x"]) == 0
+    printed = capsys.readouterr().out
+    assert "transformer_dc-s2: done before" in printed
+    assert "--gpus 4: a batch fills 1; more do not make a run faster" in printed
+    expected = {"partition": "p", "time": str(60 * 60), "account": "x"}
+    text, array, table = (slurm.script(number) for number in (1, 2, 3))
+    for script in (text, array, table):
+        assert expected.items() <= script.items()
+    assert array["gpus-per-node"] == "4" and array["array"] == "0-2%3"
+    assert array["dependency"] == "afterok:1" and table["dependency"] == "afterany:2"
+    jobs = recipe / "jobs"
+    assert words_of(jobs / "1_submitted.pkl") == ("prepare", "mine", "--bpe", "default")
+    asked = [words_of(jobs / f"2_{task}_submitted.pkl") for task in range(3)]
+    assert asked[1] == (
+        "run", "mine", "transformer_dc", "--gpus", "4", "--seed", "1", "--", "--lr", "1e-3",
+    )  # fmt: skip
+    assert [each[-4] for each in asked] == ["1", "1", "2"]
+    assert words_of(jobs / "3_submitted.pkl")[-1] == "--over-seeds"
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--time", "90"], "--time: goes with --on slurm"),
+        (["--on", "slurm", "--jobs", "2"], "--jobs 2: is for this machine"),
+        (["--on", "slurm", "--time", "soon"], "--time: 'soon' is not a time"),
+        (["--on", "slurm", "--sbatch", "account"], "--sbatch: 'account' is not NAME=VALUE"),
+        (["--jobs", "0"], "--jobs: '0' is not a whole number from 1"),
+        (["--seed", "3"], "--seed 3: contradicts --seeds"),
+        (["--name", "x"], "--name: 'x' is for one"),
+    ],
+)
+def test_refused_in_one_sentence(recipe, words, named, capsys):
+    assert cli.main([*GRID, *words]) == 2
+    output, errors = capsys.readouterr()
+    assert output == "" and errors.count("\n") == 1 and named in errors
+    assert sorted(path.name for path in recipe.iterdir()) == ["recipe.yaml", "text"]
+
+
+def test_a_grid_without_submitit(recipe, capsys, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "submitit", None)
+    assert cli.main([*GRID, "--on", "slurm"]) == 1
+    assert "pip install 'dc_nmt_plugin[slurm]'" in capsys.readouterr().err
+
+
+def test_the_script_of_a_grid_is_an_array_too(recipe, capsys, tmp_path):
+    """Each job has the runs of its number; without an array all are done."""
+    assert cli.main([*GRID, "--dry-run"]) == 0
+    script = capsys.readouterr().out
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("dc-nmt", "fairseq-train", "fairseq-generate", "fairseq-preprocess"):
+        (programs / name).write_text(
+            f'#!/bin/bash\necho "$(basename "$0") $*" >> {tmp_path}/calls\n'
+        )
+    for name in ("subword-nmt", "python"):
+        (programs / name).write_text('#!/bin/bash\necho 1\n: > "${@: -1}"\n')
+    (programs / "python").write_text("#!/bin/bash\necho 1\n")
+    for path in programs.iterdir():
+        path.chmod(0o755)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    for task, trained in (
+        ("2", ["transformer_standard-s2"]),
+        (None, [f"{arch}-s{seed}" for seed in (1, 2) for arch in GRID[2:4]]),
+    ):
+        shutil.rmtree(recipe / "data", ignore_errors=True)
+        environment = {**os.environ, "PATH": path} | ({"SLURM_ARRAY_TASK_ID": task} if task else {})
+        (recipe / "data/raw/tokenised").mkdir(parents=True)
+        script_of_runs = script.replace("cat ", ": ").replace("rm ", "rm -f ")
+        done = subprocess.run(["bash", "-c", script_of_runs], env=environment, capture_output=True)
+        assert done.returncode == 0, done.stderr
+        calls = (tmp_path / "calls").read_text().splitlines()
+        (tmp_path / "calls").unlink()
+        saved = [re.search(r"--seed (\d) .*--save-dir mine/(\S+)/", call) for call in calls]
+        assert [match[2] for match in saved if match] == trained
+        assert all(match[2].endswith(f"-s{match[1]}") for match in saved if match)
