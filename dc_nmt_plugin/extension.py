@@ -31,6 +31,7 @@ from .modules.mechanisms import (
     arguments_of,
     mechanisms,
 )
+from .names import TRANSFORMER
 from .names import USER_DIR_VARIABLE as VARIABLE
 
 # what the builder of a model knows, by the names of arguments
@@ -308,7 +309,7 @@ def register_architecture(
         UserError: the name exists, or settings are wrong
     """
     from .models.presets import FAMILIES, SIZES, Family, architectures
-    from .models.transformer.config import MODEL_NAME, TransformerConfig
+    from .models.transformer.config import TransformerConfig
 
     declared = _declared("register_architecture", name)
     if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_]*", name):
@@ -323,7 +324,7 @@ def register_architecture(
         cites=cites,
         variants={"": dict(settings)},
         sizes=SIZES,
-        model=MODEL_NAME,
+        model=TRANSFORMER,
         criterion="joint_label_smoothed_cross_entropy",
         task="translation_dc_nmt",
         folder=os.path.dirname(sys._getframe(1).f_code.co_filename),

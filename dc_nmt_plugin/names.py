@@ -16,6 +16,8 @@ PUBLISHED = {
     "transformer_ms_aux": "TransformerMultiLevelSupervisionCriterion",
     "gru_selfattn_residual": "SelfAttentiveResidualCriterion",
 }
+# models in fairseq's registry
+TRANSFORMER, GRU, LANGUAGE_MODEL = "dc_nmt_transformer", "dc_nmt_gru", "dc_nmt_lstm_lm"
 USER_DIR_VARIABLE = "DC_NMT_USER_DIR"  # folders with mechanisms of the user's own
 # setting in a checkpoint: mechanism of the model from such a folder → the folder
 MECHANISM_FOLDERS = "mechanism_folders"

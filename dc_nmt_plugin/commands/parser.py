@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..errors import UsageError, UserError, counted, did_you_mean
 from ..files import folder_problem
-from ..steps import GridRun, Plan, Stage, plan_of_runs
 
 if TYPE_CHECKING:
     from ..recipes.grid import GridOptions
+    from ..steps import GridRun, Plan, Stage
     from ..table import Form, NamedColumns
 
 T = TypeVar("T")
@@ -415,6 +415,8 @@ def carry_out(
     Returns:
         name of a run that failed → why; None if nothing ran here
     """
+    from ..steps import Plan, plan_of_runs
+
     if args.dry_run:
         print_script(plan_of_runs(runs, text), command)
         return None

@@ -7,19 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .options import CheckedConfig, defaults
-from .recurrent.config import GRU, LANGUAGE_MODEL, GRUConfig, LanguageModelConfig
-from .transformer.config import MODEL_NAME as TRANSFORMER
-from .transformer.config import TransformerConfig
+from ..names import GRU, LANGUAGE_MODEL, TRANSFORMER
 
-# registered model name → the dataclass of its flags
-_CONFIGS: dict[str, type[CheckedConfig]] = {
-    TRANSFORMER: TransformerConfig,
-    GRU: GRUConfig,
-    LANGUAGE_MODEL: LanguageModelConfig,
-}
+if TYPE_CHECKING:
+    from .options import CheckedConfig
 
 
 @dataclass(frozen=True)
@@ -79,10 +72,21 @@ class Architecture:
     @property
     def config(self) -> type[CheckedConfig]:
         """Returns the dataclass of the model's flags."""
-        return _CONFIGS[self.model]
+        # a listing of names, or a plan of a training, need not read all flags
+        from .recurrent.config import GRUConfig, LanguageModelConfig
+        from .transformer.config import TransformerConfig
+
+        configs: dict[str, type[CheckedConfig]] = {
+            TRANSFORMER: TransformerConfig,
+            GRU: GRUConfig,
+            LANGUAGE_MODEL: LanguageModelConfig,
+        }
+        return configs[self.model]
 
     def all_settings(self) -> dict[str, Any]:
         """Returns every setting of the model, with its defaults."""
+        from .options import defaults
+
         return {**defaults(self.config), **self.settings}
 
 

@@ -26,7 +26,7 @@ from .plan import visible_gpus
 
 JOBS = "jobs"  # folder beside the runs: what submitit writes, and the logs of the jobs
 POLL, SHOW = 0.5, 30  # seconds between two looks at the jobs, and between two lines about them
-NO_LIMIT = 60 * 24 * 365  # minutes
+A_DAY, NO_LIMIT = 60 * 24, 60 * 24 * 365  # minutes
 
 
 @dataclass(frozen=True)
@@ -102,19 +102,24 @@ def launch(
         print(status_table(runs))
         return None
     progress = Progress()
-    left = [run for run in runs if not run.is_finished()]
     for run in runs:
-        if run not in left:
+        if run.is_finished():
             progress.say(f"{run.name}: done before")
-    if options.on == "slurm" and left:
-        further = dict(word.split("=", 1) for word in options.sbatch)
-        number = 1 if gpus is None else gpus
-        cluster = Cluster(options.minutes or 24 * 60, number, options.partition, further)
-        print(*_useless(left, number), *submit(left, text, table, cluster), sep="\n")
+    left = [run for run in runs if not run.is_finished()]
+    if options.on == "slurm":
+        if left:
+            cluster = _cluster(options, gpus)
+            print(*_useless(left, cluster.gpus), *submit(left, text, table, cluster), sep="\n")
         return None
     visible = visible_gpus() if gpus is None else gpus
     jobs = max(1, visible) if options.jobs == "gpus" else int(options.jobs or 1)
     return run_side_by_side(left, jobs, visible, progress)
+
+
+def _cluster(options: GridOptions, gpus: int | None) -> Cluster:
+    further = dict(word.split("=", 1) for word in options.sbatch)
+    number = 1 if gpus is None else gpus
+    return Cluster(options.minutes or A_DAY, number, options.partition, further)
 
 
 def _useless(runs: Sequence[GridRun], gpus: int) -> list[str]:
@@ -160,30 +165,40 @@ def run_side_by_side(
     Returns:
         name of a run that failed → its log
     """
-    waiting, failed = deque(runs), {}
+    waiting, failed = deque(runs), dict[str, str]()
     busy: dict[int, tuple[GridRun, Any]] = {}  # slot → its run and job
     shown = time.monotonic()
     try:
         while waiting or busy:
-            for slot in range(jobs):
-                if waiting and slot not in busy:
-                    run = waiting.popleft()
-                    busy[slot] = run, _start(run, slot, jobs, gpus)
-                    progress.say(f"{run.name}: started, {len(waiting)} waiting")
+            free = [slot for slot in range(jobs) if slot not in busy]
+            for slot in free[: len(waiting)]:
+                run = waiting.popleft()
+                busy[slot] = run, _start(run, slot, jobs, gpus)
+                progress.say(f"{run.name}: started, {len(waiting)} waiting")
             time.sleep(POLL)
-            for slot, (run, job) in list(busy.items()):
-                if job.done():
-                    del busy[slot]
-                    if job.exception() is not None:
-                        failed[run.name] = str(job.paths.stdout)
-                    progress.say(f"{run.name}: {'failed' if run.name in failed else 'done'}")
+            ended = {slot for slot, (_, job) in busy.items() if job.done()}
+            failed |= _end([busy.pop(slot) for slot in sorted(ended)], progress)
             if time.monotonic() - shown > SHOW:
                 shown = time.monotonic()
-                progress.say("; ".join(f"{run.name}: {_updates(run)}" for run, _ in busy.values()))
+                progress.say("; ".join(map(_updates_of_job, busy.values())))
     except BaseException:
         for _, job in busy.values():
             job.cancel()
         raise
+    return failed
+
+
+def _updates_of_job(job: tuple[GridRun, Any]) -> str:
+    return f"{job[0].name}: {_updates(job[0])}"
+
+
+def _end(ended: Sequence[tuple[GridRun, Any]], progress: Progress) -> dict[str, str]:
+    """Returns name → log of the runs that failed."""
+    failed = {}
+    for run, job in ended:
+        if job.exception() is not None:
+            failed[run.name] = os.path.relpath(job.paths.stdout)
+        progress.say(f"{run.name}: {'failed' if run.name in failed else 'done'}")
     return failed
 
 

@@ -4,10 +4,6 @@ from collections.abc import Iterator
 
 from ..options import CheckedConfig, flag, rate, size
 
-# in fairseq's registry
-GRU = "dc_nmt_gru"
-LANGUAGE_MODEL = "dc_nmt_lstm_lm"
-
 AND_LAST = "+last"  # beside the last word, not in its place
 _SUMMARIES = ("mean", "content", "content+scope")
 _RESIDUALS = (*_SUMMARIES, *(summary + AND_LAST for summary in _SUMMARIES))

@@ -22,8 +22,9 @@ from ...modules.residual_context import (
     ResidualContext,
 )
 from ...modules.state_attention import StateMemory, StateSummary
+from ...names import GRU, LANGUAGE_MODEL
 from ..options import Configured, read_config
-from .config import AND_LAST, GRU, LANGUAGE_MODEL, GRUConfig, LanguageModelConfig
+from .config import AND_LAST, GRUConfig, LanguageModelConfig
 from .decoder import GRUDecoder, LSTMDecoder
 from .encoder import GRUEncoder
 

@@ -20,7 +20,6 @@ from ..options import CheckedConfig, Setting, flag, rate, read_config, size
 from .axes import ACTIVATIONS, BASES, NORMS, POSITIONS, BaseBlock
 from .specification import SelfAttentionSpec, read_specification
 
-MODEL_NAME = "dc_nmt_transformer"  # in fairseq's registry
 SIDES = ("encoder", "decoder")
 
 

@@ -12,16 +12,16 @@ from torch import nn
 
 from ...errors import ConfigError
 from ...flags import value_of
-from ...names import MECHANISM_FOLDERS, STOCK_LOSSES
+from ...names import MECHANISM_FOLDERS, STOCK_LOSSES, TRANSFORMER
 from ..options import Configured
 from .build import build_decoder, build_encoder, token_matrix
-from .config import MODEL_NAME, TransformerConfig, idle_settings
+from .config import TransformerConfig, idle_settings
 from .decoder import IGNORED, TransformerDecoder
 from .encoder import TransformerEncoder
 from .stock import is_stock, stock_to_plugin
 
 
-@register_model(MODEL_NAME)
+@register_model(TRANSFORMER)
 class TransformerModel(Configured, FairseqEncoderDecoderModel):
     """A Transformer on four axes: self-attention, source features, auxiliary decoders, base."""
 
