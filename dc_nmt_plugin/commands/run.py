@@ -117,7 +117,7 @@ def _grid_run(
         seed,
         Plan(planned.variables, stages()),
         tuple(words),
-        planned.run.is_scored,
+        lambda: planned.is_done() and planned.run.is_scored(),
         planned.settings.updates,
         planned.most_gpus,
     )

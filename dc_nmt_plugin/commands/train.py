@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
             seed,
             Plan(planned.variables, [planned.stage]),
             tuple(words),
-            planned.run.is_trained,
+            planned.is_done,
             planned.settings.updates,
             planned.most_gpus,
         )

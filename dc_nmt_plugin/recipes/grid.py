@@ -312,8 +312,11 @@ def status_table(runs: Sequence[GridRun]) -> str:
 
 
 def _state(run: GridRun, job: Mapping[str, str]) -> str:
-    if run.is_finished():
-        return "done"
+    try:
+        if run.is_finished():
+            return "done"
+    except UserError:
+        return "has another run"
     if is_locked(run.folder / ".lock"):
         return "running"
     if not job:

@@ -80,6 +80,14 @@ class TrainPlan:
         known = {each.name: each for each in (*self.variables, *self.stage.variables)}
         return filled_words(self.stage.steps[0].lines[0].words, known)
 
+    def is_done(self) -> bool:
+        """Returns True if this training is finished.
+
+        Raises:
+            UserError: its folder has another training
+        """
+        return self.stage.steps[0].is_done()
+
     @property
     def most_gpus(self) -> int:
         """Returns the number of GPUs that an update fills; more have less to do."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from dc_nmt_plugin.files import locked
 from dc_nmt_plugin.recipes import plan
 from dc_nmt_plugin.recipes.execution import Progress
 from dc_nmt_plugin.recipes.grid import Cluster, run_side_by_side, status_table, submit
+from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions
 from dc_nmt_plugin.steps import GridRun, Plan
 
 GRID = ["run", "mine", "transformer_standard", "transformer_dc", "--seeds", "1,2"]
@@ -149,7 +151,10 @@ def words_of(path):
 
 def test_a_grid_is_submitted_without_what_is_finished(recipe, slurm, capsys):
     done = recipe / "transformer_dc-s2"
-    write_run(done, "transformer_dc", "--max-update 600", updates=600)
+    options = TrainOptions(flags=("--lr", "1e-3"), gpus=4)
+    planned = plan.plan_training(Experiment("mine", done.name[:-3], seed=2), options).command
+    flags = shlex.join(planned[planned.index("--task") :])
+    write_run(done, "transformer_dc", flags, updates=600, tokens=2048)
     write_scored(done, "x", "y")
     words = [*GRID, "--on", "slurm", "--partition", "p", "--time", "2-12", "--gpus", "4", "--lr"]
     assert cli.main([*words, "1e-3", "--sbatch", "account=x"]) == 0
@@ -170,6 +175,11 @@ def test_a_grid_is_submitted_without_what_is_finished(recipe, slurm, capsys):
     )  # fmt: skip
     assert [each[-4] for each in asked] == ["1", "1", "2"]
     assert words_of(jobs / "3_submitted.pkl")[-1] == "--over-seeds"
+    # with other settings it is another run
+    assert cli.main([*GRID, "--on", "slurm", "--lr", "2e-3"]) == 1
+    assert "transformer_dc-s2 has a run with other data or settings (lr" in capsys.readouterr().err
+    assert cli.main([*GRID, "--status", "--lr", "2e-3"]) == 0
+    assert "has another run" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
