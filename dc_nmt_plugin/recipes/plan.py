@@ -149,7 +149,9 @@ def plan_training(
         variables += _batch_variables(tokens, train.max_tokens or settings.max_tokens)
     known = {variable.name: variable for variable in (*head, *variables)}
     recorded = recorded_flags(filled_words(line.words, known))
-    step = training_step(run, line, settings.updates, recorded, tokens.tokens)
+    step = training_step(
+        run, line, settings.updates, recorded, tokens.tokens, any_precision=at_choice
+    )
     done = f"done; the checkpoints are in {run.checkpoints}"
     stage = Stage("$RUN", [step], variables, notes, notes_here, end_note=done)
     return TrainPlan(recipe, run, settings, head, stage, tokens)

@@ -193,7 +193,15 @@ def training_line(run: PlannedRun, updates: int, save_every: int, flags: Sequenc
     return Line((*words, *flags, "--save-dir", "$RUN/checkpoints"))
 
 
-def training_step(run: PlannedRun, line: Line, updates: int, settings: Flags, tokens: int) -> Step:
+def training_step(
+    run: PlannedRun,
+    line: Line,
+    updates: int,
+    settings: Flags,
+    tokens: int,
+    *,
+    any_precision: bool,
+) -> Step:
     """Returns the step that trains, or continues a training.
 
     Args:
@@ -202,19 +210,20 @@ def training_step(run: PlannedRun, line: Line, updates: int, settings: Flags, to
         updates: number of training updates
         settings: what the record of the run will have as its settings
         tokens: of one update
+        any_precision: the user chose none, so one of either precision is this training
     """
     return Step(
         f"{run.arch}: train {counted(updates, 'update')}",
         "$RUN",
         [line],
         log="$RUN/train.log",
-        is_done=lambda: is_trained_so(run, settings, tokens),
+        is_done=lambda: is_trained_so(run, settings, tokens, any_precision=any_precision),
         in_place=True,
         updates=updates,
     )
 
 
-def is_trained_so(run: PlannedRun, settings: Flags, tokens: int) -> bool:
+def is_trained_so(run: PlannedRun, settings: Flags, tokens: int, *, any_precision: bool) -> bool:
     """Returns True if a training with these settings is finished in the folder of the run.
 
     Raises:
@@ -229,10 +238,11 @@ def is_trained_so(run: PlannedRun, settings: Flags, tokens: int) -> bool:
     # without checkpoints nothing can be lost; a finished run may have no checkpoints left
     if record is None or not (trained or any(run.checkpoints.glob("checkpoint*.pt"))):
         return False
-    before = identity(record.settings, record.training.tokens)
+    before = identity(record.settings, record.training.tokens, any_precision=any_precision)
+    now = identity(settings, tokens, any_precision=any_precision)
     other = [
-        f"{each.name} {shown(each.value)} there, {shown(each.other_value)} now"
-        for each in differing(before, identity(settings, tokens))
+        f"{setting.name} {shown(setting.value)} there, {shown(setting.other_value)} now"
+        for setting in differing(before, now)
     ]
     if not is_its_text(record, run.binarised):
         other.append(f"other text in {run.binarised}")
@@ -244,15 +254,17 @@ def is_trained_so(run: PlannedRun, settings: Flags, tokens: int) -> bool:
     return trained
 
 
-def identity(settings: Flags, tokens: int | None) -> dict[str, Any]:
+def identity(settings: Flags, tokens: int | None, *, any_precision: bool) -> dict[str, Any]:
     """Returns the settings that make a training another one, but for its text.
 
     Args:
         settings: as in its record
         tokens: of one update; None: unknown
+        any_precision: a CPU multiplies in the precision in which it is faster
     """
     from ..runs.differences import TOKENS, compared
 
-    # a CPU multiplies in the precision in which it is faster
-    chosen = {flag: value for flag, value in settings.items() if flag != "amp"}
-    return {**compared(chosen, WHILE_TRAINING), TOKENS: tokens}
+    chosen = compared(settings, WHILE_TRAINING)
+    if any_precision:
+        chosen.pop("amp", None)
+    return {**chosen, TOKENS: tokens}

@@ -10,6 +10,7 @@ import pytest
 from fairseq import options
 from hypothesis import given
 from hypothesis import strategies as st
+from records import write_run
 
 from dc_nmt_plugin.commands import prepare, train
 from dc_nmt_plugin.commands.parser import values_of
@@ -173,7 +174,7 @@ def test_texts_that_are_prepared_stay_so():
 
 def recorded(plan):
     """What makes a training another one, but for its text."""
-    return identity(recorded_flags(plan.command), None)
+    return identity(recorded_flags(plan.command), None, any_precision=True)
 
 
 @given(
@@ -207,6 +208,15 @@ def test_a_cpu_that_multiplies_bfloat16_does(monkeypatch):
         training(*arguments, "--fp32", "--bf16")
     with pytest.raises(UsageError, match="--gpus 1: this machine has 0"):
         train.main([*arguments, "--gpus", "1"])
+
+
+@pytest.mark.parametrize(("flag", "is_compared"), [(["--fp32"], True), ([], False)])
+def test_a_run_in_bfloat16_is_not_the_one_in_float32(flag, is_compared, tmp_path):
+    plan = training("multi30k_en_de", "transformer_standard", "--out", tmp_path, *flag)
+    write_run(plan.run.folder, "transformer_standard", "--amp --max-update 3", updates=3)
+    with pytest.raises(UserError, match="other data or settings") as error:
+        plan.stage.steps[0].is_done()
+    assert ("amp given there, not given now" in str(error.value)) == is_compared
 
 
 def test_update_freq_is_computed_and_said():

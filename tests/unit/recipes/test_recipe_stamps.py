@@ -38,8 +38,9 @@ def test_a_segmentation_is_stamped_by_what_it_sets():
     assert set_values(cut) == {"operations": 7, "joint": False, "max_tokens": 50}
 
 
-def asked(run, flags, tokens=1024):
-    return is_trained_so(run, typed_flags(f"--arch arch {flags}".split()), tokens)
+def asked(run, flags, tokens=1024, any_precision=True):
+    settings = typed_flags(f"--arch arch {flags}".split())
+    return is_trained_so(run, settings, tokens, any_precision=any_precision)
 
 
 def test_a_training_is_done_if_its_record_has_the_same_settings(run):
@@ -49,6 +50,12 @@ def test_a_training_is_done_if_its_record_has_the_same_settings(run):
     machine = "--max-tokens 341 --distributed-world-size 3 --amp --num-workers 0"
     assert asked(run, f"{reordered} {machine} --save-interval-updates 7", 1023)
     assert not asked(replace(run, folder=run.folder.parent / "other"), FLAGS)
+
+
+def test_a_precision_that_the_user_chose_makes_it_another_training(run):
+    assert asked(run, FLAGS, any_precision=False)
+    with pytest.raises(UserError, match="amp not given there, given now"):
+        asked(run, f"{FLAGS} --amp", any_precision=False)
 
 
 @pytest.mark.parametrize(
