@@ -228,7 +228,7 @@ def _check_mechanism(
         known: arguments that the builder can give
         needed: those of them that the class has to take
     """
-    name, class_ = mechanism.name, mechanism.class_
+    name = mechanism.name
     if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_-]*", name):
         raise UserError(f"{declared}: a name has small letters, digits, _ and - alone.")
     for other in mechanisms():
@@ -237,11 +237,24 @@ def _check_mechanism(
             raise UserError(f"{declared}: the name exists, {origin}; choose another one.")
     for option in mechanism.options:
         _check_option(declared, mechanism, option, known)
+    _check_contradictions(declared, mechanism)
+    _check_arguments(declared, mechanism, known, needed)
+
+
+def _check_contradictions(declared: str, mechanism: Mechanism) -> None:
     names = [option.name for option in mechanism.options]
     for contradiction in mechanism.contradictions:
         unknown = [option for option in contradiction.values if option not in names]
         if unknown:
             raise UserError(f"{declared}: contradictions: {unknown[0]!r} is none of its options.")
+
+
+def _check_arguments(
+    declared: str, mechanism: Mechanism, known: Sequence[str], needed: Sequence[str]
+) -> None:
+    """Refuses a class whose ``__init__`` does not fit what the builder gives to it."""
+    class_ = mechanism.class_
+    names = [option.name for option in mechanism.options]
     taken, required = arguments_of(class_)
     for argument in needed:
         if argument not in taken:
@@ -277,6 +290,15 @@ def _check_option(declared: str, mechanism: Mechanism, option: Any, known: Seque
     taken, _ = arguments_of(mechanism.class_)
     if option.name in known or (option.name not in taken and _is_used(mechanism, option.name)):
         raise UserError(f"{place}: the class has that name for something else; choose another one.")
+    _check_default(place, option)
+    from .models.transformer.config import TransformerConfig
+
+    setting = mechanism.setting(option)
+    if setting in TransformerConfig.settings():
+        raise UserError(f"{place}: {flag_name(setting)} exists; choose another name.")
+
+
+def _check_default(place: str, option: Option) -> None:
     if type(option.default) not in (bool, int, float, str):
         raise UserError(f"{place}: default {option.default!r} is no bool, int, float or str.")
     if option.below is not None and option.at_least is None:
@@ -284,11 +306,6 @@ def _check_option(declared: str, mechanism: Mechanism, option: Any, known: Seque
     problem = option.problem(option.default, "default")
     if problem:
         raise UserError(f"{place}: {problem}")
-    from .models.transformer.config import TransformerConfig
-
-    setting = mechanism.setting(option)
-    if setting in TransformerConfig.settings():
-        raise UserError(f"{place}: {flag_name(setting)} exists; choose another name.")
 
 
 # -- architectures ---------------------------------------------------------------------------------

@@ -141,14 +141,22 @@ def _of_validation_search(text: str) -> Iterator[str]:
             hint = did_you_mean(name, list(defaults))
             yield f"--eval-bleu-args: {name!r} is no setting of a search.{hint}"
             continue
-        kind = type(defaults[name])
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if kind in (int, float) and not (is_number and isinstance(value, int | kind)):
-            yield f"--eval-bleu-args: {name} is {value!r}; give a number ({kind.__name__})."
-        elif kind is bool and not isinstance(value, bool):
-            yield f"--eval-bleu-args: {name} is {value!r}; give true or false."
-        elif is_number and value < LEAST_OF_SEARCH.get(name, value):
-            yield f"--eval-bleu-args: {name} is {value}; give at least {LEAST_OF_SEARCH[name]:g}."
+        problem = _problem_of_search(name, value, kind=type(defaults[name]))
+        if problem:
+            yield f"--eval-bleu-args: {name} is {value!r}; give {problem}."
+
+
+def _problem_of_search(name: str, value: Any, kind: type) -> str | None:
+    """Returns which values a setting of a search has, if `value` is none of them."""
+    if kind is bool:
+        return None if isinstance(value, bool) else "true or false"
+    if kind not in (int, float):
+        return None
+    is_number = isinstance(value, int | kind) and not isinstance(value, bool)
+    if not is_number:
+        return f"a number ({kind.__name__})"
+    least = LEAST_OF_SEARCH.get(name, value)
+    return f"at least {least:g}" if value < least else None
 
 
 def _json_dictionary(text: str) -> dict[str, Any] | None:

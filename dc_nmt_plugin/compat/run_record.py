@@ -217,20 +217,34 @@ def _precisions(before: Flags, now: Flags, updates: int) -> Flags:
     """
     parts: Flags = {}
     for flag in _PRECISIONS:
-        known, chosen = before.get(flag), flag in now
-        if known is None or (known is True and chosen):
-            spans = []
-        else:
-            spans = ["from update 1"] if known is True else str(known).split(", ")
-        is_open = bool(spans) and spans[-1].startswith("from")
-        if is_open and not chosen:
-            start = int(spans.pop().split()[-1])
-            spans += [f"updates {start} to {updates}"] if start <= updates else []
-        elif chosen and not is_open and known is not True:
-            spans.append(f"from update {updates + 1}")
+        known = before.get(flag)
+        if known is True and flag in now:
+            continue  # the whole run is in this precision
+        spans = [] if known is None else str(known).split(", ")
+        if known is True:
+            spans = ["from update 1"]
+        spans = _continued(spans, flag in now, updates)
         if spans:
             parts[flag] = ", ".join(spans)
     return parts
+
+
+def _continued(spans: list[str], chosen: bool, updates: int) -> list[str]:
+    """Returns the parts of a run in one precision, when it continues after a number of updates.
+
+    Args:
+        spans: parts until now; "from update N" is one without an end
+        chosen: the run continues in this precision
+        updates: number of those that are made
+    """
+    is_open = bool(spans) and spans[-1].startswith("from")
+    if is_open == chosen:
+        return spans
+    if chosen:
+        return [*spans, f"from update {updates + 1}"]
+    start = int(spans[-1].split()[-1])
+    ended = [f"updates {start} to {updates}"] if start <= updates else []
+    return [*spans[:-1], *ended]
 
 
 def _settings(cfg: Any) -> Flags:

@@ -375,14 +375,10 @@ def idle_settings(flags: Any) -> dict[str, str]:
 
 def _idle_options(cfg: TransformerConfig, mechanism: Mechanism) -> dict[str, str]:
     """Returns the settings of a mechanism's options that nothing in the model uses."""
+    axis, flag = "self-attention", "--encoder-self-attention"
     if isinstance(mechanism, SourceFeature):
         axis, flag = "source features", "--source-features"
-        chosen = cfg.source_features == mechanism.name
-        modules = [cfg.options_of(mechanism)] if chosen else []
-    else:
-        axis, flag = "self-attention", "--encoder-self-attention"
-        specs = [spec for side in SIDES for spec in cfg.self_attentions(side)]
-        modules = [dict(spec.options) for spec in specs if spec.mechanism is mechanism]
+    modules = _modules_with(cfg, mechanism)
     idle = {}
     for option in mechanism.options:
         setting = mechanism.setting(option)
@@ -399,3 +395,12 @@ def _idle_options(cfg: TransformerConfig, mechanism: Mechanism) -> dict[str, str
         elif option.used and not any(map(option.used, modules)):
             idle[setting] = f"is for {option.used_for}, which no layer has."
     return idle
+
+
+def _modules_with(cfg: TransformerConfig, mechanism: Mechanism) -> list[dict[str, Any]]:
+    """Returns the options of each module of the model that is of a mechanism."""
+    if isinstance(mechanism, SourceFeature):
+        chosen = cfg.source_features == mechanism.name
+        return [cfg.options_of(mechanism)] if chosen else []
+    specs = [spec for side in SIDES for spec in cfg.self_attentions(side)]
+    return [dict(spec.options) for spec in specs if spec.mechanism is mechanism]

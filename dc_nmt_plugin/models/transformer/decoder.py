@@ -126,12 +126,9 @@ class TransformerDecoder(Decoder):
             self.embedding(prev_output_tokens, incremental_state=incremental_state),
             incremental_state,
         )
-        stack: Any = self.stack
-        source, auxiliary_features = encoder_out, dict[int, Tensor]()
-        if self.decode_with is not None and not with_auxiliary:
-            stack = self.auxiliary[str(self.decode_with)]
-            source = encoder_out.of_auxiliary(self.decode_with)
-        elif self.fuse:
+        stack, source = self._chosen_decoder(encoder_out, with_auxiliary)
+        auxiliary_features = dict[int, Tensor]()
+        if self.fuse and stack is self.stack:
             auxiliary_features = self._run_auxiliary(prefix, encoder_out)
         fused = list(auxiliary_features.values()) or None
         returns_attn = self.need_attn or need_attn or alignment_layer is not None
@@ -143,6 +140,13 @@ class TransformerDecoder(Decoder):
         attn = None if records is None else _alignment(records[""], alignment_heads)
         extra = {"attn": [attn], "inner_states": states, "auxiliary_features": auxiliary_features}
         return states[-1], extra
+
+    def _chosen_decoder(self, encoder_out: Source, with_auxiliary: bool) -> tuple[Any, Source]:
+        """Returns the decoder whose features are returned, and the source that it reads."""
+        if self.decode_with is None or with_auxiliary:
+            return self.stack, encoder_out
+        auxiliary = self.auxiliary[str(self.decode_with)]
+        return auxiliary, encoder_out.of_auxiliary(self.decode_with)
 
     def _run(
         self, stack: Any, prefix: _Prefix, source: Source, fused: list[Tensor] | None = None
