@@ -40,6 +40,9 @@ case $plain in wide | deep | wide,deep) ;; *) die "--plain '$plain': give wide, 
 [[ $turns =~ ^[1-9][0-9]*$ ]] || die "--turns '$turns' is no number"
 PATH=$PATH:$ROOT/.venv/bin # an environment that is in use comes first
 need dc-nmt "run scripts/setup.sh"
+export PYTHONPATH=$ROOT${PYTHONPATH:+:$PYTHONPATH}
+python=python
+python -c "import torch, fairseq" 2>/dev/null || python=$ROOT/.venv/bin/python # that of the system
 out=${out:-runs/europarl_en_fr${sample:+-sample${sample[1]}}}
 [ -d "$out/data/bin" ] || die "$out/data/bin is missing: scripts/prepare.sh europarl_en_fr --raw FOLDER ${sample[*]-} makes it"
 gpu=("$HERE/gpu.sh" "${device[@]}" "${sample[@]}" --out "$out")
@@ -47,8 +50,8 @@ gpu=("$HERE/gpu.sh" "${device[@]}" "${sample[@]}" --out "$out")
 control() {
   local kinds systems seed time=()
   read -ra kinds <<<"${plain//,/ } transformer_dc"
-  mapfile -t systems < <(python "$HERE/control_systems.py" --words "${kinds[@]}")
-  python "$HERE/control_systems.py" --data "$out/data/bin"
+  mapfile -t systems < <("$python" "$HERE/control_systems.py" --words "${kinds[@]}")
+  "$python" "$HERE/control_systems.py" --data "$out/data/bin"
   "${gpu[@]}" "${systems[@]}" --seed 1 --seed 2 --seed 3 --minutes "${minutes:-8.8}" --keep "$out/control" --equal-time
   for kind in "${kinds[@]}"; do
     for seed in 1 2 3; do time+=("$out/control/equal-time/$kind-s$seed:time"); done
@@ -60,7 +63,7 @@ control() {
 }
 
 tests() {
-  (cd "$ROOT" && python -m pytest -q tests/unit/compat/test_optimizer.py tests/model/test_graphs.py tests/system/test_gpu.py)
+  (cd "$ROOT" && "$python" -m pytest -q tests/unit/compat/test_optimizer.py tests/model/test_graphs.py tests/system/test_gpu.py)
 }
 
 speed() {
@@ -68,7 +71,7 @@ speed() {
   archs=(transformer_{standard,dc,cross_agg,ms_aux_aif}_iwslt)
   [ ${#device[@]} -eq 0 ] || on=(--device cpu --max-tokens 400)
   [ ${#sample[@]} -eq 0 ] || archs=("${archs[@]/%_iwslt/_micro}")
-  python "$ROOT/benchmarks/bench.py" programs "$out/data/bin" "${archs[@]}" --turns "$turns" "${on[@]}"
+  "$python" "$ROOT/benchmarks/bench.py" programs "$out/data/bin" "${archs[@]}" --turns "$turns" "${on[@]}"
 }
 
 seeds() {
