@@ -105,11 +105,12 @@ class PlannedRun:
         record = record_of(self.folder)
         if record is None:
             return False
+        # the record counts an update before its checkpoint is saved, and the disk may be full then
+        if (self.folder / "train.log").is_file():
+            return self._program_ended()
         last_update = record.settings.get("max-update")
         updates = record.training.updates
-        if updates is not None and isinstance(last_update, int) and updates >= last_update:
-            return True
-        return self._ended_early()
+        return updates is not None and isinstance(last_update, int) and updates >= last_update
 
     def is_scored(self) -> bool:
         """Returns True if the training is finished, and its translation has scores."""
@@ -119,12 +120,9 @@ class PlannedRun:
         decoding = record and record.decoding(self.key)
         return bool(decoding and decoding.scores) and self.is_trained()
 
-    def _ended_early(self) -> bool:
-        """Returns True if fairseq-train ended by itself, as with --patience."""
-        log = self.folder / "train.log"
-        if not log.is_file():
-            return False
-        with open(log, encoding="utf-8", errors="replace") as lines:
+    def _program_ended(self) -> bool:
+        """Returns True if fairseq-train came to its end, also before, as with --patience."""
+        with open(self.folder / "train.log", encoding="utf-8", errors="replace") as lines:
             return any(FINISHED in line for line in deque(lines, maxlen=20))
 
 

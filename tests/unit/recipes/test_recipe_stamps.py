@@ -87,6 +87,12 @@ def test_a_training_that_ended_by_itself_is_done(run):
     assert not asked(run, FLAGS)
 
 
+def test_a_training_that_was_killed_before_its_last_checkpoint_is_not_done(run):
+    """The record has counted the last update already, as it is validated before it is saved."""
+    (run.folder / "train.log").write_text('{"valid_loss": "7.6", "valid_num_updates": "40"}\n')
+    assert not asked(run, FLAGS)
+
+
 def averaged(run):
     """What the mean is of, as the command names it."""
     stage = evaluation_stage(run, run_variables(run, 1), 1)
