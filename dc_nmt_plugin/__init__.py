@@ -14,7 +14,7 @@ __version__ = "1.0.0"
 
 # public name → where it is
 _PUBLIC = {
-    "load": "inference.loaded_run:load",
+    "load": "inference.loaded_run:load_run",
     "recording": "modules.core.recording:recording",
     "build": "models.transformer.model:build",
     "TransformerConfig": "models.transformer.config:TransformerConfig",

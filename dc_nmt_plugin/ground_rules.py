@@ -76,7 +76,7 @@ def task(words: int = 19) -> argparse.Namespace:
     )
 
 
-def build(arch: str, words: int = 19, seed: int = 1, **settings: Any) -> Any:
+def tiny_model(arch: str, words: int = 19, seed: int = 1, **settings: Any) -> Any:
     """Returns a model of an architecture at the tiny size, in evaluation mode, float32."""
     torch.manual_seed(seed)
     args = argparse.Namespace(arch=arch, **{**TINY, **settings})
@@ -341,7 +341,7 @@ class Models:
     def model(self, seed: int = 1, **settings: Any) -> Any:
         """Returns a model in evaluation mode; settings of the mechanism's axis come first."""
         usual = {"dropout": 0.0, **self._chosen, **settings}
-        return perturb(build("transformer_standard", seed=seed, **usual))
+        return perturb(tiny_model("transformer_standard", seed=seed, **usual))
 
     def combined(self) -> Iterator[tuple[dict[str, Any], Any]]:
         """Yields settings of other axes, and a model with them."""

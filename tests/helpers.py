@@ -10,7 +10,6 @@ import pytest
 from torch import Tensor
 
 from dc_nmt_plugin.ground_rules import TINY as TINY
-from dc_nmt_plugin.ground_rules import build as build
 from dc_nmt_plugin.ground_rules import dictionary as dictionary
 from dc_nmt_plugin.ground_rules import pad as pad
 from dc_nmt_plugin.ground_rules import perturb as perturb
@@ -18,9 +17,11 @@ from dc_nmt_plugin.ground_rules import sample as sample
 from dc_nmt_plugin.ground_rules import sentences as sentences
 from dc_nmt_plugin.ground_rules import shifted as shifted
 from dc_nmt_plugin.ground_rules import task as task
+from dc_nmt_plugin.ground_rules import tiny_model
 from dc_nmt_plugin.speed.beam_search import BeamSearchGenerator
 from scripts.toy_text import toy_pairs
 
+build = tiny_model
 THOROUGH = pytest.mark.thorough
 
 

@@ -16,7 +16,7 @@ from ..names import USER_DIR_VARIABLE
 from .parser import Parser, add_user_dir
 
 if TYPE_CHECKING:
-    from ..models.options import Setting
+    from ..models.options import ModelSetting
     from ..models.presets import Architecture, Family
 
 WIDTH = 100
@@ -101,7 +101,7 @@ def _settings_of_mechanism(family: Family) -> set[str]:
     return named
 
 
-def _flags(architecture: Architecture, settings: Sequence[Setting]) -> str:
+def _flags(architecture: Architecture, settings: Sequence[ModelSetting]) -> str:
     """Returns flags with their values in an architecture, one a paragraph."""
     paragraphs = []
     for setting in settings:
@@ -119,7 +119,7 @@ def value_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def valid_values(setting: Setting) -> str:
+def valid_values(setting: ModelSetting) -> str:
     if setting.choices:
         return f"One of {', '.join(setting.choices)}"
     if setting.below is not None and setting.below != math.inf:

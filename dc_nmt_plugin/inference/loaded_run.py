@@ -34,7 +34,7 @@ _SET_BY_RUNS = (
     "--tokenizer",
     "--skip-invalid-size-inputs-valid-test",
 )
-# flag of dc-nmt translate → argument of `load`
+# flag of dc-nmt translate → argument of :func:`load_run`
 _ARGUMENTS = {
     "--bpe-codes": "codes",
     "--data": "data",
@@ -175,7 +175,7 @@ class LoadedRun:
         return {site.name: attention for site, attention in attentions.items()}
 
 
-def load(
+def load_run(
     run: str | os.PathLike[str], data: str | os.PathLike[str] | None = None, **options: Any
 ) -> LoadedRun:
     """Loads a trained run; :class:`LoadedRun` has the options.

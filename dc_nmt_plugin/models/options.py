@@ -20,7 +20,7 @@ ConfigT = TypeVar("ConfigT", bound="CheckedConfig")
 
 
 @dataclass(frozen=True)
-class Setting(Option):
+class ModelSetting(Option):
     """A setting of a model.
 
     Attributes:
@@ -47,9 +47,9 @@ def flag(
         default: value without the flag
         text: its help; the valid values are added to it
         one_of, at_least, below: see :class:`~..modules.mechanisms.Option`
-        negatable: see :class:`Setting`
+        negatable: see :class:`ModelSetting`
     """
-    return Setting("", default, text, one_of, at_least, below, negatable=negatable)
+    return ModelSetting("", default, text, one_of, at_least, below, negatable=negatable)
 
 
 def size(default: int, text: str) -> Any:
@@ -81,7 +81,7 @@ class CheckedConfig:
             setattr(self, name, values.get(name, setting.default))
 
     @classmethod
-    def settings(cls) -> dict[str, Setting]:
+    def settings(cls) -> dict[str, ModelSetting]:
         """Returns every setting by name, in the order of the flags."""
         settings = {}
         # the bases' come first; a subclass may declare one of them anew

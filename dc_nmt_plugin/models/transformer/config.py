@@ -16,7 +16,7 @@ from ...modules.mechanisms import (
     decoder_kinds,
     mechanisms,
 )
-from ..options import CheckedConfig, Setting, flag, rate, read_config, size
+from ..options import CheckedConfig, ModelSetting, flag, rate, read_config, size
 from .axes import ACTIVATIONS, BASES, NORMS, POSITIONS, BaseBlock
 from .specification import SelfAttentionSpec, read_specification
 
@@ -162,9 +162,9 @@ class TransformerConfig(CheckedConfig):
         return {mechanism.name: mechanism.folder for mechanism in used if mechanism.folder}
 
     @classmethod
-    def settings(cls) -> dict[str, Setting]:
+    def settings(cls) -> dict[str, ModelSetting]:
         """Returns every setting by name, with the options of all mechanisms."""
-        settings: dict[str, Setting] = {}
+        settings: dict[str, ModelSetting] = {}
         for name, setting in super().settings().items():
             if name == "source_features":
                 settings |= option_settings()
@@ -325,13 +325,13 @@ class TransformerConfig(CheckedConfig):
             yield "--aux-fusion: there is nothing to fuse without --aux-layers."
 
 
-def option_settings() -> dict[str, Setting]:
+def option_settings() -> dict[str, ModelSetting]:
     """Returns the options of all mechanisms as settings, which give their values to all layers."""
     settings = {}
     for mechanism in mechanisms():
         for option in mechanism.options:
             name = mechanism.setting(option)
-            settings[name] = Setting(
+            settings[name] = ModelSetting(
                 name,
                 option.default,
                 option.help,
