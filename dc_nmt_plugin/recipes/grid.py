@@ -146,7 +146,7 @@ def run_here(runs: Sequence[GridRun], progress: Progress) -> dict[str, str]:
     for run in runs:
         try:
             execute(run.plan, progress)
-        except UserError as error:
+        except (UserError, OSError) as error:
             if len(runs) == 1:
                 raise
             print(f"{run.name} failed: {error}", file=sys.stderr)

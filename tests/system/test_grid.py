@@ -17,12 +17,19 @@ from records import write_run, write_scored
 from submitit.core.utils import DelayedSubmission
 
 from dc_nmt_plugin import cli
+from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import locked
 from dc_nmt_plugin.recipes import plan
 from dc_nmt_plugin.recipes.execution import Progress
-from dc_nmt_plugin.recipes.grid import Cluster, run_side_by_side, status_table, submit
+from dc_nmt_plugin.recipes.grid import (
+    Cluster,
+    run_here,
+    run_side_by_side,
+    status_table,
+    submit,
+)
 from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions
-from dc_nmt_plugin.steps import GridRun, Plan
+from dc_nmt_plugin.steps import GridRun, Plan, Stage, Step, Variable
 
 GRID = ["run", "mine", "transformer_standard", "transformer_dc", "--seeds", "1,2"]
 
@@ -59,6 +66,28 @@ def test_side_by_side_one_fails_and_the_others_go_on(cwd, capsys):
     assert "multi30k_en_de" in log.read_text()
     status = status_table(runs).splitlines()
     assert [line.split()[1] for line in status[2:] if line.strip()][:1] == ["failed"]
+
+
+def test_one_after_the_other_one_fails_and_the_others_go_on(cwd, capsys):
+    made = []
+
+    def run(name, error=None):
+        def is_done():
+            made.append(name)
+            if error:
+                raise error
+            return True
+
+        step = Step("train", "$RUN", (), is_done=is_done)
+        variable = Variable("RUN", str(Path("runs") / name), "")
+        return GridRun(Path("runs") / name, 1, Plan([variable], [Stage("$RUN", [step])]), (), bool)
+
+    broken = OSError(17, "File exists", "x")
+    runs = [run("a-s1", UserError("no text")), run("b-s1", broken), run("c-s1")]
+    assert list(run_here(runs, Progress())) == ["a-s1", "b-s1"] and made == ["a-s1", "b-s1", "c-s1"]
+    assert "a-s1 failed: no text\n" in capsys.readouterr().err
+    with pytest.raises(UserError, match="no text"):
+        run_here(runs[:1], Progress())
 
 
 class Slurm:
