@@ -135,18 +135,19 @@ def _of_validation_search(text: str) -> Iterator[str]:
     if settings is None:
         yield f'--eval-bleu-args: {text} is no JSON dictionary, such as {{"beam": 4}}.'
         return
-    defaults = {field.name: field.default for field in fields(GenerationConfig)}
+    # not those of the defaults: fairseq's default of lenpen, a float, is 1
+    types = {field.name: field.type for field in fields(GenerationConfig)}
     for name, value in settings.items():
-        if name not in defaults:
-            hint = did_you_mean(name, list(defaults))
+        if name not in types:
+            hint = did_you_mean(name, list(types))
             yield f"--eval-bleu-args: {name!r} is no setting of a search.{hint}"
             continue
-        problem = _problem_of_search(name, value, kind=type(defaults[name]))
+        problem = _problem_of_search(name, value, kind=types[name])
         if problem:
             yield f"--eval-bleu-args: {name} is {value!r}; give {problem}."
 
 
-def _problem_of_search(name: str, value: Any, kind: type) -> str | None:
+def _problem_of_search(name: str, value: Any, kind: Any) -> str | None:
     """Returns which values a setting of a search has, if `value` is none of them."""
     if kind is bool:
         return None if isinstance(value, bool) else "true or false"
