@@ -61,6 +61,8 @@ ATTENTION_KINDS = {
     "decoder": "self-attention of the decoder",
     "source": "attention of the decoder to the source",
 }
+# values of --keys: which keys of self-attention count
+KEYS = {"all": "all keys", "lower": "keys up to the query (j ≤ i, as in the thesis)"}
 # values of --text: the decoder is forced to the text's target side, or to its own translation
 TEXTS = ("reference", "beam", "greedy")
 CURVES = ("train:loss", "valid:loss", "valid:bleu")  # default of --numbers

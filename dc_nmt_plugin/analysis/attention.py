@@ -9,20 +9,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..inference.attention import ATTENTIONS, ForcedBatch, Site, attentions
 from ..inference.model import STOCK_RECORDS_NOTHING
 from ..modules.core.recording import Records
 from ..modules.diagnostics import pool
 from ..table import number_cell
-from . import ATTENTION_KINDS
+from . import ATTENTION_KINDS, KEYS
 from .figure import HEAT, Chart, draw_charts
 from .forced import force
 from .report import Table, by_layer
 from .subject import Subject
 
 
-def span_sums(weights: Tensor, padding: Tensor, keys: str = "lower") -> tuple[Tensor, int]:
+def span_sums(weights: Tensor, padding: Tensor, keys: str = "all") -> tuple[Tensor, int]:
     """Returns the sums of distance, weight and entropy of each head over real query rows.
 
     After J. Vig, Y. Belinkov, "Analyzing the Structure of Attention in a Transformer Language
@@ -31,11 +31,11 @@ def span_sums(weights: Tensor, padding: Tensor, keys: str = "lower") -> tuple[Te
     Args:
         weights: (B, H, T, S), zero at padded keys
         padding: (B, T) bool, True at query rows to leave out
-        keys: "lower" sums over keys j ≤ i, as the thesis prints; "all" over all of them, with the
-            distance |i - j|. Where attention is causal both are the same
+        keys: a key of :data:`.KEYS`: "all" of them, or "lower" for j ≤ i, as the thesis prints;
+            where attention is causal both are the same
 
     Returns:
-        Σ w·(i - j), Σ w, Σ -w log w, (3, H) in float64, and the number of rows
+        Σ w·|i - j|, Σ w, Σ -w log w, (3, H) in float64, and the number of rows
     """
     weights = weights.to(torch.promote_types(weights.dtype, torch.float32))  # --fp16
     if keys == "lower":
@@ -83,7 +83,7 @@ class AttentionSpans:
 
     Attributes:
         of: a key of :data:`.ATTENTION_KINDS`
-        keys: those of the sums, see :func:`span_sums`
+        keys: those of the sums, a key of :data:`.KEYS`
     """
 
     of: str
@@ -91,16 +91,18 @@ class AttentionSpans:
     layers: list[LayerSpans]
 
 
-def measure(subject: Subject, *, of: str | None = None) -> AttentionSpans:
+def measure(subject: Subject, *, of: str | None = None, keys: str = "all") -> AttentionSpans:
     """Returns means by head and layer; distances only where both sides have the same positions.
 
     Args:
         subject: model and text
         of: a key of :data:`.ATTENTION_KINDS`; None: the encoder's self-attention, or the
             one attention of a recurrent model
+        keys: a key of :data:`.KEYS`
 
     Raises:
-        UserError: fairseq's own model, or a recurrent one without self-attention
+        UserError: fairseq's own model, or a recurrent one without self-attention; keys below the
+            query in attention to another sentence
     """
     if not subject.records:
         raise UserError(f"{subject.label}: {STOCK_RECORDS_NOTHING}")
@@ -109,8 +111,9 @@ def measure(subject: Subject, *, of: str | None = None) -> AttentionSpans:
         of = "source" if recurrent else "encoder"
     if recurrent and of != "source":
         raise UserError(f"{subject.label}: has no {ATTENTION_KINDS[of]} (--of {of}).")
+    if of == "source" and keys == "lower":
+        raise UsageError("--keys lower: is for self-attention; leave it out with --of source.")
     side, reads = ("decoder", "source") if of == "source" else (of, "self")
-    keys = "all" if of == "source" else "lower"
     totals: dict[Site, tuple[Tensor, int]] = {}  # of span_sums
 
     def add(records: Records, batch: ForcedBatch) -> None:
@@ -148,7 +151,8 @@ def tables(results: Mapping[str, AttentionSpans]) -> list[Table]:
     kinds = sorted({ATTENTION_KINDS[result.of] for result in results.values()})
     header = ["run", "layer", "mean distance, tokens", "mean entropy, nats"]
     header += ["distance by head", "entropy by head"]
-    table = Table(f"{' and '.join(kinds)}, means over heads", header)
+    keys = KEYS[next(iter(results.values())).keys]
+    table = Table(f"{' and '.join(kinds)}, means over heads and {keys}", header)
     for label, result in results.items():
         for row in result.layers:
             distance = number_cell(row.distance, ".3f")
@@ -165,9 +169,11 @@ def draw(figure: Any, results: Mapping[str, AttentionSpans]) -> None:
     names += [("entropy", "entropies", "mean entropy, nats")]
     if any(result.of == "source" for result in results.values()):
         names = names[1:]
+    if any(result.keys == "lower" for result in results.values()):
+        names = [(mean, of_heads, f"{axis}, keys j ≤ i") for mean, of_heads, axis in names]
     if len(results) > 1:
         charts = [Chart("layer", axis, _by_layer(results, key)) for key, _, axis in names]
-        draw_charts(figure, charts)
+        draw_charts(figure, charts, runs=[*results])
         return
     (result,) = results.values()
     panels = figure.subplots(1, len(names), squeeze=False)[0]

@@ -89,9 +89,12 @@ def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
 
     Args:
         path: ``curve.log``, or output of ``fairseq-train --log-format json``
+
+    Raises:
+        UserError: a line without a number of updates
     """
     points: dict[str, dict[int, float]] = {}
-    for line in stream_lines(path, errors="replace"):
+    for line_number, line in enumerate(stream_lines(path, errors="replace"), start=1):
         parsed = parse_statistics(line)
         if parsed is None or parsed[0] == "train":
             continue
@@ -99,12 +102,17 @@ def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
         values = {key.removeprefix(f"{split}_"): value for key, value in parsed[1].items()}
         if "num_updates" not in values:
             continue
-        updates = int(values["num_updates"])
+        updates = _as_number(values["num_updates"])
+        if updates is None or not updates.is_integer():
+            raise UserError(
+                f"{path}, line {line_number}: num_updates is {values['num_updates']!r}, which is "
+                "no number of updates; the log is damaged"
+            )
         for name, value in values.items():
             number = None if name in _BOOKKEEPING else _as_number(value)
             if number is not None:
                 # the later value holds for updates that a continued run repeats
-                points.setdefault(f"{split}:{name}", {})[updates] = number
+                points.setdefault(f"{split}:{name}", {})[int(updates)] = number
     return {name: sorted(curve.items()) for name, curve in points.items()}
 
 

@@ -90,7 +90,7 @@ class Dependency:
 
 
 @torch.no_grad()
-def measure(subject: Subject, *, index: int = 1) -> Dependency:
+def measure(subject: Subject, *, index: int | None = None) -> Dependency:
     """Returns the divergence of the main decoder from itself without fusion.
 
     Translates greedily, then forces the translation with and without fusion. The means over heads
@@ -98,29 +98,34 @@ def measure(subject: Subject, *, index: int = 1) -> Dependency:
 
     Args:
         subject: model and text
-        index: number of the sentence to return word by word, from 1; the first of the sentences
-            that are used where this one is not
+        index: number of the sentence to return word by word, from 1; None: the first of the
+            sentences that are used
 
     Raises:
         UserError: a model without fusion
     """
     if not getattr(subject.model.decoder, "can_fuse", False):
         raise UserError(f"{subject.label}: has no fusion with auxiliary decoders (--aux-fusion).")
-    subject.check_index(index)
-    shown = index - 1 if index - 1 in subject.numbers else subject.numbers[0]
+    shown = subject.numbers[0] if index is None else index - 1
+    batches = [*subject.batches]
+    if shown not in subject.numbers:
+        batches += subject.batch_of(shown + 1)
     output_total = 0.0
     totals: dict[int, Tensor] = {}  # layer → sum over sentences of D_h, (H,)
     sentence = SentenceDependency(shown + 1, "", [], [])
-    for sample in samples(subject, "greedy"):
+    used = set(subject.numbers)
+    for sample in samples(subject, "greedy", batches):
         batch = ForcedBatch.of(subject, sample)
         by_token, heads = _of_batch(subject, sample, batch.padding("decoder"))
+        if shown in batch.numbers:
+            row = batch.numbers.index(shown)
+            sentence = _sentence_dependency(subject, shown, by_token[row], batch.target[row])
+        if not set(batch.numbers) <= used:
+            continue
         by_sentence = by_token.double().sum(dim=1) / batch.target_lengths  # eq. (4.5)
         output_total += float(by_sentence.sum())
         for layer, by_sentence_and_head in heads.items():
             totals[layer] = totals.get(layer, 0) + by_sentence_and_head.double().sum(dim=0)
-        if shown in batch.numbers:
-            row = batch.numbers.index(shown)
-            sentence = _sentence_dependency(subject, shown, by_token[row], batch.target[row])
     sentences = len(subject.numbers)
     layers = []
     for layer, total in sorted(totals.items()):

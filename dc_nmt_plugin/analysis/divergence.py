@@ -75,9 +75,10 @@ def draw(figure: Any, results: Mapping[str, Divergence]) -> None:
     lines = {}
     for label, result in results.items():
         for side in result.mean:
-            name = f"{label}, {side}" if len(result.mean) > 1 else label
+            name = f"{label} {side}" if len(result.mean) > 1 else label
             lines[name] = by_layer(result.layers, "divergence", side=side)
-    draw_charts(figure, [Chart("layer", "divergence, nats", lines), _mean_chart(results)])
+    charts = [Chart("layer", "divergence, nats", lines), _mean_chart(results)]
+    draw_charts(figure, charts, runs=[*results])
 
 
 def _mean_chart(results: Mapping[str, Divergence]) -> Chart:

@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import argparse
+import math
+import re
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..errors import TextWarning, UsageError
 from ..files import replacing
 
 # M. Okabe, K. Ito, "Color Universal Design", 2008; the yellow is too light for lines on paper
@@ -23,6 +27,17 @@ DASHES = ("-", "--", "-.", ":")
 HEAT = "Blues"  # light to dark: a darker shade is more, also in grey
 FORMATS = (".png", ".svg", ".pdf")
 PANEL, ALONE = (3.4, 2.8), (6.4, 3.6)  # inches
+
+
+MOST_LABELS = 60  # of an axis
+
+
+@dataclass(frozen=True)
+class Look:
+    """Numbers that decide how a series looks: its colour, and its marker, dashes and hatches."""
+
+    colour: int
+    number: int
 
 
 @dataclass(frozen=True)
@@ -37,6 +52,12 @@ class Chart:
     groups: Sequence[str] = ()  # of bars
     title: str = ""
     finish: Callable[[Any], None] | None = None  # adds to the panel what this chart alone has
+
+    @property
+    def has_numbers(self) -> bool:
+        heights = [height for points in self.lines.values() for height in points.values()]
+        heights += [height for bar in self.bars.values() for height in bar]
+        return any(math.isfinite(height) for height in heights)
 
 
 def add_plot(parser: argparse._ActionsContainer) -> None:
@@ -68,24 +89,38 @@ def draw_charts(
     *,
     columns: int = 3,
     size: tuple[float, float] | None = None,  # inches of a panel
+    runs: Sequence[str] = (),
 ) -> None:
-    """Draws a panel for each chart, `columns` in a row; a series has the same look in all."""
+    """Draws a panel for each chart that has a number, `columns` in a row.
+
+    A series has the same look in all. Series whose labels begin with one of `runs` have the colour
+    of this run, and differ in markers and hatches.
+
+    Raises:
+        UsageError: no chart has a number
+    """
     from matplotlib.ticker import MaxNLocator
 
+    charts = [chart for chart in charts if chart.has_numbers]
+    if not charts:
+        raise UsageError("--plot: there is nothing to draw; the table without --plot says why.")
     columns = max(1, min(columns, len(charts)))
     rows = -(-len(charts) // columns)
     width, height = size or (ALONE if len(charts) == 1 else PANEL)
     figure.set_size_inches(width * columns, height * rows)
     labels = dict.fromkeys(label for chart in charts for label in (*chart.lines, *chart.bars))
-    numbers = {label: number for number, label in enumerate(labels)}  # decide the look of a series
+    looks = {"": Look(0, 0)}
+    for number, label in enumerate(filter(None, labels)):
+        of_run = [run for run, name in enumerate(runs) if f"{label} ".startswith(f"{name} ")]
+        looks[label] = Look(of_run[-1] if of_run else number, number)
     for panel, chart in enumerate(charts, start=1):
         axes = figure.add_subplot(rows, columns, panel)
         for label, points in chart.lines.items():
-            _draw_line(axes, label, points, numbers[label])
+            _draw_line(axes, label, points, looks[label])
         if chart.lines:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if chart.bars:
-            _draw_bars(axes, chart, numbers)
+            _draw_bars(axes, chart, looks)
         axes.set_title(chart.title, fontsize=9)
         axes.set_xlabel(chart.x)
         axes.set_ylabel(chart.y)
@@ -97,20 +132,25 @@ def draw_charts(
     _add_legend(figure)
 
 
-def _draw_line(axes: Any, label: str, points: Mapping[Any, float], number: int) -> None:
+def shown_labels(number: int) -> range:
+    """Returns which of so many labels of an axis are shown, so that they stay readable."""
+    return range(0, number, -(-number // MOST_LABELS) or 1)
+
+
+def _draw_line(axes: Any, label: str, points: Mapping[Any, float], look: Look) -> None:
     axes.plot(
         [*points],
         [*points.values()],
         label=label,
-        color=COLOURS[number % len(COLOURS)],
-        marker=MARKERS[number % len(MARKERS)],
-        linestyle=DASHES[number % len(DASHES)],
+        color=COLOURS[look.colour % len(COLOURS)],
+        marker=MARKERS[look.number % len(MARKERS)],
+        linestyle=DASHES[look.number % len(DASHES)],
         markersize=5,
         markevery=-(-len(points) // 12) or None,  # at most 12 markers
     )
 
 
-def _draw_bars(axes: Any, chart: Chart, numbers: Mapping[str, int]) -> None:
+def _draw_bars(axes: Any, chart: Chart, looks: Mapping[str, Look]) -> None:
     groups = range(len(chart.groups))
     width = min(0.3, 0.8 / len(chart.bars))  # of the distance between two groups
     for bar, (label, heights) in enumerate(chart.bars.items()):
@@ -120,14 +160,18 @@ def _draw_bars(axes: Any, chart: Chart, numbers: Mapping[str, int]) -> None:
             heights,
             width,
             label=label or None,
-            color=COLOURS[numbers[label] % len(COLOURS)],
-            hatch=HATCHES[numbers[label] % len(HATCHES)],
+            color=COLOURS[looks[label].colour % len(COLOURS)],
+            hatch=HATCHES[looks[label].number % len(HATCHES)],
             edgecolor="white",
         )
     room = 1.0 if len(groups) < 3 else 0.6  # a bar alone does not fill its panel
-    is_long = any(len(group) > 8 for group in chart.groups)
-    look = {"rotation": 20, "ha": "right", "fontsize": 8} if is_long else {}
-    axes.set_xticks(groups, chart.groups, **look)
+    # a label has the width of its group, in which letters of 8 points are 0.08 inches wide
+    width_of_panel = axes.get_figure().get_size_inches()[0] / axes.get_gridspec().ncols
+    longest = max(map(len, chart.groups))
+    is_long = longest > 8 and longest * 0.08 > width_of_panel / len(groups)
+    style = {"rotation": 20, "ha": "right"} if is_long else {}
+    shown = shown_labels(len(groups))
+    axes.set_xticks(shown, [chart.groups[i] for i in shown], fontsize=8, **style)
     axes.set_xlim(-room, len(groups) - 1 + room)
 
 
@@ -180,5 +224,24 @@ def write_figure(figure: Any, target: Any, form: str) -> None:
     for text in figure.findobj(Text):
         text.set_fontfamily(["DejaVu Sans", *more])
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
-    with matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"}):
+    fixed = matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"})
+    with fixed, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         figure.savefig(target, format=form, dpi=150, metadata=metadata)
+    _warn_of_missing_letters([str(warning.message) for warning in caught])
+
+
+def _warn_of_missing_letters(messages: Sequence[str]) -> None:
+    """Warns of letters that no font has, which are boxes in the figure."""
+    import matplotlib
+
+    found = [re.match(r"Glyph (\d+) .*missing from", message) for message in messages]
+    letters = "".join(dict.fromkeys(chr(int(match[1])) for match in found if match))
+    if letters:
+        cache = Path(matplotlib.get_cachedir()) / "fontlist-*.json"
+        text = (
+            f"no font here has the letters {letters[:20]}, so the figure has boxes: install Noto "
+            "Sans (Debian: fonts-noto-cjk for Chinese, Japanese and Korean, fonts-noto-core for "
+            f"others), then remove {cache}"
+        )
+        warnings.warn(TextWarning(text), stacklevel=2)

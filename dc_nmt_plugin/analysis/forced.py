@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -18,7 +18,13 @@ Add = Callable[[Records, ForcedBatch], None]
 """Gets what one module of the main stacks recorded, under an empty name, and the batch."""
 
 
-def force(subject: Subject, names: Collection[str], add: Add, text: str = "reference") -> None:
+def force(
+    subject: Subject,
+    names: Collection[str],
+    add: Add,
+    text: str = "reference",
+    batches: Sequence[Any] | None = None,
+) -> None:
     """Runs every batch through the model, and reduces records where they are made.
 
     Only one module's tensors exist at a time. An analysis adds up sums and counts, so that its
@@ -29,11 +35,17 @@ def force(subject: Subject, names: Collection[str], add: Add, text: str = "refer
         names: of the tensors to record
         add: is called right after each module has run
         text: one of :data:`.TEXTS`
+        batches: of fairseq; None: those of the text
     """
-    batches = samples(subject, text)
+    if batches is None:
+        batches = subject.batches
     title = f"{subject.label}: forced decoding"
     for sample in tqdm(
-        batches, desc=title, total=len(subject.batches), unit=" batches", disable=None
+        samples(subject, text, batches),
+        desc=title,
+        total=len(batches),
+        unit=" batches",
+        disable=None,
     ):
         reduced_batch(subject, sample, names, add)
 
@@ -68,16 +80,20 @@ def reduced_batch(
         return main_states(subject, sample)
 
 
-def samples(subject: Subject, text: str) -> Iterator[dict[str, Any]]:
-    """Yields fairseq's batches, with the target side to force.
+def samples(
+    subject: Subject, text: str, batches: Sequence[Any] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yields fairseq's batches, or those of the whole text, with the target side to force.
 
     Raises:
         UserError: the reference is requested, and the text has none
     """
+    if batches is None:
+        batches = subject.batches
     if text == "reference":
         subject.check_targets()
-        yield from subject.batches
+        yield from batches
         return
     generator = subject.generator(beam=1 if text == "greedy" else None)
-    for sample in subject.batches:
+    for sample in batches:
         yield with_target(subject, sample, subject.decode(generator, sample))

@@ -12,10 +12,11 @@ from torch import Tensor
 from ..errors import UsageError
 from ..inference.attention import Site, attentions_of
 from ..inference.words import segment
-from .figure import HEAT
+from .figure import HEAT, shown_labels
 from .report import Table
 from .subject import Subject
 
+INCHES = 0.13  # of a label
 MOST = 120  # panels; programs cannot open a larger picture
 
 
@@ -60,7 +61,9 @@ def measure(
         of: names or patterns of attentions; None: the last layer of every kind
         heads: mean, all, or the number of a head from 1
     """
-    attention_at = attentions_of(subject, *_sentence(subject, sentence, index))
+    dataset, row = _sentence(subject, sentence, index)
+    name = f"sentence {row + 1}" if sentence is None else "--sentence"
+    attention_at = attentions_of(subject, dataset, row, name=name)
     matrices = []
     for site in _chosen(list(attention_at), of, subject.label):
         queries, keys, weights = attention_at[site]
@@ -135,15 +138,19 @@ def draw(figure: Any, results: Mapping[str, Matrices]) -> None:
         raise UsageError(f"--plot: {len(panels)} matrices; choose at most {MOST} with --of.")
     columns = min(len(panels), 2 if len(panels) < 5 else 3)  # four are two by two
     rows = -(-len(panels) // columns)  # rounded up
-    figure.set_size_inches(4.2 * columns, 3.8 * rows)
+    width = max(4.2, *(INCHES * len(shown_labels(len(matrix.keys))) for _, matrix in panels))
+    height = max(3.8, *(INCHES * len(shown_labels(len(matrix.queries))) for _, matrix in panels))
+    figure.set_size_inches(width * columns, height * rows)
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     greatest = max(max(map(max, matrix.weights)) for _, matrix in panels)
     for (label, matrix), axes in zip(panels, grid.flat, strict=False):
         shades = axes.imshow(matrix.weights, cmap=HEAT, aspect="auto", vmin=0, vmax=greatest)
-        axes.set_xticks(range(len(matrix.keys)), matrix.keys, rotation=90, fontsize=7)
-        axes.set_yticks(range(len(matrix.queries)), matrix.queries, fontsize=7)
+        shown = shown_labels(len(matrix.keys))
+        axes.set_xticks(shown, [matrix.keys[i] for i in shown], rotation=90, fontsize=7)
+        shown = shown_labels(len(matrix.queries))
+        axes.set_yticks(shown, [matrix.queries[i] for i in shown], fontsize=7)
         title = f"{label}\n{matrix.attention} {matrix.head}"  # no wider than its panel
         axes.set_title(title.rstrip(), fontsize=9)
         axes.set_xlabel("attended piece")

@@ -184,7 +184,7 @@ def draw(figure: Any, results: Mapping[str, Routing]) -> None:
         ),
         Chart("layer", "mean norm of the added logits", bars=norms, groups=groups),
     ]
-    draw_charts(figure, charts)
+    draw_charts(figure, charts, runs=[*results])
 
 
 def _bars(

@@ -143,6 +143,11 @@ class Subject(LoadedModel):
                 f"{counted(self.size, 'sentence')} of {self.subset}."
             )
 
+    def batch_of(self, index: int) -> list[Any]:
+        """Returns a batch of the sentence of that number, from 1, whether it is used or not."""
+        self.check_index(index)
+        return list(self.batches_of(self.dataset, [index - 1]))
+
     def check_index(self, index: int) -> None:
         """Raises UserError if the text has no sentence of that number, from 1."""
         if not 1 <= index <= self.size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from .brackets import Span, constituents, focus, parseval, right_branching, spli
 from .figure import Chart, draw_charts
 from .forced import force
 from .previous_words import require_attention
-from .report import Table
+from .report import HIDDEN, Table
 from .subject import Subject
 from .tagging import needs
 
@@ -45,12 +45,14 @@ class Trees:
 
     Attributes:
         words, chunks: their numbers in all sentences
+        shown: sentence to draw
         parseval: our trees, and right-branching trees, against given trees; None without these
     """
 
     words: int
     chunks: int
     sentences: list[SentenceTree]
+    shown: SentenceTree = field(metadata=HIDDEN)
     parseval: dict[str, dict[str, float]] | None = None
 
 
@@ -67,7 +69,7 @@ def measure(
         subject: model and text
         text: one of :data:`.TEXTS`
         trees: file with a bracketed tree of each sentence in a line
-        index: number of a sentence that the text must have
+        index: number of the sentence to draw, from 1; None: the first that is used
 
     Raises:
         UserError: a model without such attention, or trees that do not fit the text
@@ -95,10 +97,13 @@ def measure(
 
     force(subject, ("previous_words",), add, text)
     sentences = [by_number[number] for number in sorted(by_number)]
+    if index is not None and index - 1 not in by_number:
+        force(subject, ("previous_words",), add, text, subject.batch_of(index))
     return Trees(
         words=sum(len(sentence.words) for sentence in sentences),
         chunks=sum(len(sentence.chunks) for sentence in sentences),
         sentences=sentences,
+        shown=sentences[0] if index is None else by_number[index - 1],
         parseval=None if trees is None else _parseval(sentences, lines, trees),
     )
 
@@ -161,7 +166,8 @@ def tables(results: Mapping[str, Trees]) -> list[Table]:
             scores.rows.append([label, name, *(f"{value:.3f}" for value in values.values())])
         mean = f"{result.words / max(1, result.chunks):.2f}"
         sizes.rows.append([label, f"{result.words}", f"{result.chunks}", mean])
-        for sentence in result.sentences[:SHOWN]:
+        shown = result.sentences[:SHOWN]
+        for sentence in shown if result.shown in shown else [*shown, result.shown]:
             trees.rows.append([label, str(sentence.number), bracketed(sentence)])
     return [scores, sizes, trees] if scores.rows else [sizes, trees]
 
@@ -172,7 +178,7 @@ def bracketed(sentence: SentenceTree) -> str:
     return " ".join(parts) + ")" * len(parts)
 
 
-def draw(figure: Any, results: Mapping[str, Trees], *, index: int | None = None) -> None:
+def draw(figure: Any, results: Mapping[str, Trees]) -> None:
     """Draws ParsEval of every run with given trees, or else one tree for each run."""
     compared = [result.parseval for result in results.values() if result.parseval]
     if compared:
@@ -186,8 +192,7 @@ def draw(figure: Any, results: Mapping[str, Trees], *, index: int | None = None)
     figure.set_size_inches(WIDTH, 2.6 * len(results))
     panels = figure.subplots(len(results), 1, squeeze=False)[:, 0]
     for (label, result), axes in zip(results.items(), panels, strict=True):
-        wanted = [sentence for sentence in result.sentences if sentence.number == index]
-        _draw_tree(axes, wanted[0] if wanted else result.sentences[0], label)
+        _draw_tree(axes, result.shown, label)
 
 
 def _show_all_precisions(axes: Any) -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..analysis import ATTENTION_KINDS, CURVES, EDGES, TEXTS, ZERO
+from ..analysis import ATTENTION_KINDS, CURVES, EDGES, KEYS, TEXTS, ZERO
 from ..flags import listed
 from .parser import number
 
@@ -35,6 +35,9 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "--of": {
             "choices": ATTENTION_KINDS,
             "help": "which attention (default: encoder; for recurrent models: source)"},
+        "--keys": {
+            "choices": KEYS, "default": "all",
+            "help": "keys that count: all, or lower: those up to the query, as in the thesis"},
     },
     "parts-of-speech": {
         "--side": {
@@ -53,9 +56,8 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "dependency": {
         "--index": {
-            "type": int, "default": 1, "metavar": "N",
-            "help": "number of the sentence to show word by word, from 1 (default: 1, or the first "
-                    "of --sentences)"},
+            "type": int, "metavar": "N",
+            "help": "number of the sentence to show word by word, from 1 (default: the first)"},
     },
     "previous-words": {
         "--text": _TEXT,

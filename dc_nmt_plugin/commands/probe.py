@@ -63,6 +63,7 @@ def _print_table(results: dict[str, Probing], setting: str) -> None:
     )
     table = probing_table(results, title)
     print(f"{table.title}\n\n{format_table(table.header, table.rows)}")
+    print("", *table.notes, sep="\n")
     for label, result in results.items():
         print(f"\n{printable(label)}: {result.unknown:.2f}% of the pieces are unknown to the model")
 

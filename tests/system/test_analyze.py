@@ -13,8 +13,9 @@ from reference import dependency
 from systems import train
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.analysis import ANALYSES
+from dc_nmt_plugin.analysis import ANALYSES, trees
 from dc_nmt_plugin.analysis.dependency import without_fusion
+from dc_nmt_plugin.analysis.figure import new_figure
 from dc_nmt_plugin.analysis.forced import samples
 from dc_nmt_plugin.analysis.subject import Subject
 from dc_nmt_plugin.analysis.text_score import TextScore
@@ -170,9 +171,12 @@ def test_attention_is_that_of_loops(models, measured):
     source = [each["decoder.stack.layers.0.encoder_attn"]["weights"][0, 0] for each in records]
     for of, number, reference, weights, keys in (
         ("encoder", "distances", spans.mean_distance, own, "lower"),
+        ("encoder", "distances", spans.mean_distance, own, "all"),
+        ("encoder", "entropies", spans.mean_entropy, own, "all"),
         ("source", "entropies", spans.mean_entropy, source, "all"),
     ):
-        found = measured("attention", folder, "--subset", "test1", "--of", of)["layers"][0]
+        words = ["--subset", "test1", "--of", of, "--keys", keys]
+        found = measured("attention", folder, *words)["layers"][0]
         expected = [reference(weights, head, keys) for head in (0, 1)]
         assert found[number] == pytest.approx(expected, rel=1e-4)
 
@@ -228,6 +232,29 @@ def test_a_sentence_of_ones_own(models, measured):
     dc = measured("matrix", models("transformer_dc"), "--of", "encoder.*.local", "--heads", "all")
     names = [(matrix["attention"], matrix["head"]) for matrix in dc["matrices"]]
     assert names == [(f"encoder.{n}.self.local", f"head {h}") for n in (1, 2) for h in (1, 2)]
+
+
+def test_the_sentence_that_was_asked_for_is_shown(models, measured, analyze):
+    """Also where it is none of --sentences, whose means do not change."""
+    fusion, gru_run = models("transformer_ms_aux_aif"), models("gru_selfattn_residual")
+    used = ["--sentences", 5]
+    plain, shown = (
+        measured("dependency", fusion, *used, *index) for index in ([], ["--index", 30])
+    )
+    assert shown["sentence"]["index"] == 30 != plain["sentence"]["index"]
+    assert same(plain["layers"], shown["layers"]) and same(plain["output"], shown["output"])
+    code, output, errors = analyze("trees", gru_run, *used, "--index", 30)
+    assert code == 0, errors
+    _, table = output.split("trees of the first 5 sentences")
+    rows = [row.split()[:2] for row in table.splitlines()]
+    numbers = [row[1] for row in rows if row[:1] == ["gru_selfattn_residual"]]
+    assert len(numbers) == 6 and numbers[-1] == "30"
+    subject = subject_of(gru_run)
+    subject.use(subject.dataset, 5)
+    found = trees.measure(subject, index=30)
+    figure = new_figure()
+    trees.draw(figure, {"a": found})
+    assert figure.axes[0].get_title() == "a, sentence 30" and len(found.sentences) == 5
 
 
 def test_several_runs_side_by_side(models, analyze, tmp_path):

@@ -94,7 +94,9 @@ def test_a_table(run, tasks, probe, tmp_path):
     length = found["tasks"]["SentLen"]
     # whether a sentence has two words or six is seen in any mean
     assert length["trained"]["test"] > length["majority"] + 12
-    assert {"trained", "random", "bag", "majority"} == set(length)
+    assert {"trained", "random", "bag", "majority", "sentences"} == set(length)
+    low, high = length["trained"]["interval"]
+    assert length["sentences"] == 100 and 0 <= low <= length["trained"]["test"] <= high <= 100
     code, output, _ = probe(run, *words, "SentLen,WC", "--plot", plot)
     assert code == 0 and "#Avg" in output and "Surface" in output
     assert plot.with_suffix(".svg").is_file()

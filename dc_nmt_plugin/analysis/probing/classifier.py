@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import torch
@@ -67,13 +68,18 @@ class Probe(nn.Module):
 
 @dataclass(frozen=True)
 class Chosen:
-    """Holds the classifier that validation chose: accuracies in %, and its settings."""
+    """Holds the classifier that validation chose: accuracies in %, and its settings.
+
+    Attributes:
+        interval: 95%, of the test accuracy, over the choice of test sentences
+    """
 
     valid: float
     test: float
     hidden: int
     dropout: float
     epochs: int
+    interval: tuple[float, float] | None = None
 
 
 def probe(data: Data, classes: int, setting: Setting, seed: int = 1) -> Chosen:
@@ -89,7 +95,17 @@ def probe(data: Data, classes: int, setting: Setting, seed: int = 1) -> Chosen:
         _train(data, classes, setting, hidden, dropout, seed)
         for hidden, dropout in product(setting.hidden, setting.dropout)
     ]
-    return max(trained, key=lambda chosen: chosen.valid)
+    best = max(trained, key=lambda chosen: chosen.valid)
+    return replace(best, interval=accuracy_interval(best.test, len(data["te"][1])))
+
+
+def accuracy_interval(accuracy: float, sentences: int) -> tuple[float, float]:
+    """Returns Wilson's 95% interval of an accuracy, %, over the choice of sentences."""
+    share, z = accuracy / 100, 1.96
+    middle = share + z * z / (2 * sentences)
+    half = z * math.sqrt(share * (1 - share) / sentences + (z / (2 * sentences)) ** 2)
+    scale = 100 / (1 + z * z / sentences)
+    return scale * (middle - half), scale * (middle + half)
 
 
 def _train(

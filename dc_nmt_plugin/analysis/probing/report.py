@@ -11,19 +11,24 @@ import torch
 
 from ..figure import Chart, draw_charts
 from ..report import Table
-from .classifier import Chosen, Setting, probe
+from .classifier import Chosen, Setting, accuracy_interval, probe
 from .encoding import ENCODERS, SentenceEncoder
 from .tasks import GROUPS, SPLITS, ProbingTask
 
 
 @dataclass(frozen=True)
 class TaskAccuracies:
-    """Accuracies of one task: of the most frequent class, %, and of :data:`.encoding.ENCODERS`."""
+    """Accuracies of one task: of the most frequent class, %, and of :data:`.encoding.ENCODERS`.
+
+    Attributes:
+        sentences: of the test
+    """
 
     majority: float
     trained: Chosen
     random: Chosen
     bag: Chosen
+    sentences: int
 
     def test(self, encoder: str) -> float:
         """Returns the accuracy, %, on the test sentences."""
@@ -67,24 +72,32 @@ def accuracies_of(task: ProbingTask, encoder: SentenceEncoder, setting: Setting)
             rows = torch.tensor(task.rows(split), device=encoder.device)
             data[split] = (vectors[rows], labels[rows])
         chosen[name] = probe(data, len(task.classes), setting)
-    return TaskAccuracies(task.majority, **chosen)
+    return TaskAccuracies(task.majority, **chosen, sentences=len(task.rows("te")))
 
 
 def probing_table(results: Mapping[str, Probing], title: str) -> Table:
     """Returns the table: tasks by group with averages; runs, controls, most frequent class."""
-    header = ["", "task", "majority"]
+    header = ["", "task", "sentences", "majority"]
     for label in results:
         header += [label, "random", "bag"]
     table = Table(title, header)
+    tasks = next(iter(results.values())).tasks
     for group, names in GROUPS.items():
         lines = {name: _line(results, name) for name in names if _has(results, name)}
         for name, line in lines.items():
-            table.rows.append([group, name, *(f"{value:.2f}" for value in line)])
+            cells = [f"{value:.2f}" for value in line]
+            table.rows.append([group, name, f"{tasks[name].sentences:,}", *cells])
             group = ""  # stands in its first row alone
         # an average over fewer tasks than the papers' would be another number
         if len(lines) == len(names):
             means = [sum(column) / len(names) for column in zip(*lines.values(), strict=True)]
-            table.rows.append(["", "#Avg", *(f"{mean:.2f}" for mean in means)])
+            table.rows.append(["", "#Avg", "", *(f"{mean:.2f}" for mean in means)])
+    for sentences in sorted({task.sentences for task in tasks.values()}):
+        low, high = accuracy_interval(50.0, sentences)
+        table.notes.append(
+            f"an accuracy of 50% on {sentences:,} test sentences has the 95% interval {low:.1f} to "
+            f"{high:.1f}, of the choice of sentences alone"
+        )
     return table
 
 

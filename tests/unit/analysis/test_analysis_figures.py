@@ -14,6 +14,7 @@ from dc_nmt_plugin.analysis.dependency import Dependency, LayerDependency, Sente
 from dc_nmt_plugin.analysis.divergence import Divergence, LayerDivergence
 from dc_nmt_plugin.analysis.figure import figure_path, new_figure, save
 from dc_nmt_plugin.analysis.lengths import LengthGroup, LengthScores, group_bleu, with_gains
+from dc_nmt_plugin.analysis.matrix import HeadWeights, Matrices
 from dc_nmt_plugin.analysis.previous_words import PreviousWords
 from dc_nmt_plugin.analysis.routing import LayerRouting, Routing
 from dc_nmt_plugin.analysis.source_layers import MaskedLayer, MaskedLayers
@@ -110,6 +111,39 @@ def test_routing():
     assert heights(zeros) == [0.5, 0.25] and heights(norms) == [1.0, 1.5]
 
 
+def test_a_run_has_one_colour_and_each_series_its_own_marker_or_hatch():
+    row = LayerRouting(1, 0.5, 0.25, 2.0, 1.0, 1.5, [0.9, 0.1], 0.3, {3: (0.6, 2), 9: (0.6, 2)})
+    runs = {name: Routing(5e-4, [row, replace(row, layer=2)]) for name in ("a", "b")}
+    (entropy, zeros, norms), _ = drawn("routing", runs)
+    for run in "ab":
+        colours = {line.get_color() for line in entropy.lines if line.get_label()[0] == run}
+        assert len(colours) == 1
+    assert len({line.get_marker() for line in entropy.lines}) == 4
+    for axes in (zeros, norms):
+        assert len({patch.get_facecolor() for patch in axes.patches}) == 2
+        assert len({(patch.get_facecolor(), patch.get_hatch()) for patch in axes.patches}) == 4
+
+
+def test_a_degenerate_translation_keeps_readable_labels():
+    weights = HeadWeights("decoder.source", "", ["x"] * 200, ["y"] * 5, [[0.2] * 5] * 200)
+    axes, _ = drawn("matrix", {"a": Matrices(["decoder.source"], [weights])})
+    assert 40 <= len(axes[0].get_yticks()) <= 60 and len(axes[0].get_xticks()) == 5
+    assert len(axes[0].images[0].get_array()) == 200
+    words = SentenceDependency(1, "x", ["y"] * 200, [0.1] * 200)
+    layers = [LayerDependency(1, [0.1], 0.1)]
+    (_, _, bars), _ = drawn("dependency", {"a": Dependency(1, 0.7, layers, words)})
+    assert len(bars.get_xticks()) <= 60 and len(bars.patches) == 200
+
+
+def test_a_long_name_that_fits_is_not_turned():
+    one = {"transformer_dc_modern-s1": divergence([3], [0.1, 0.3])}
+    (_, bars), _ = drawn("divergence", one)
+    assert bars.get_xticklabels()[0].get_rotation() == 0
+    several = {f"transformer_dc_modern-s{n}": divergence([3], [0.1, 0.3]) for n in range(4)}
+    (_, bars), _ = drawn("divergence", several)
+    assert bars.get_xticklabels()[0].get_rotation() == 20
+
+
 def test_source_layers():
     masked = []
     for layer, gap, p, holm in ((1, -1.0, 0.001, 0.003), (2, -0.5, 0.03, 0.06), (3, 0.2, 0.4, 0.4)):
@@ -149,11 +183,11 @@ def test_trees():
     sentence = SentenceTree(1, ["the", "dog", "barks"], [(0, 2), (2, 3)])
     scores = {"attention": {"precision": 0.5, "recall": 0.4, "f1": 0.44},
               "right-branching": {"precision": 0.3, "recall": 0.3, "f1": 0.3}}  # fmt: skip
-    (bars,), tables = drawn("trees", {"a": Trees(3, 2, [sentence], scores)})
+    (bars,), tables = drawn("trees", {"a": Trees(3, 2, [sentence], sentence, scores)})
     assert heights(bars) == [0.5, 0.3]
     assert tables[0].rows[0] == ["a", "attention", "0.500", "0.400", "0.440"]
     assert tables[2].rows[0] == ["a", "1", "(the dog (barks))"]
-    (tree,), _ = drawn("trees", {"a": Trees(3, 2, [sentence])})
+    (tree,), _ = drawn("trees", {"a": Trees(3, 2, [sentence], sentence)})
     assert [text.get_text() for text in tree.get_xticklabels()] == ["the", "dog", "barks"]
     leaves = sorted(float(line.get_xdata()[1]) for line in tree.lines if line.get_ydata()[1] == 0)
     assert leaves == [0, 1, 2]

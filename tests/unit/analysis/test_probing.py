@@ -103,7 +103,9 @@ def results(names):
         return Chosen(valid=0.0, test=test, hidden=50, dropout=0.0, epochs=1)
 
     tasks = {
-        name: report.TaskAccuracies(10.0, chosen(20.0 + i), chosen(12.0), chosen(15.0))
+        name: report.TaskAccuracies(
+            10.0, chosen(20.0 + i), chosen(12.0), chosen(15.0), sentences=100
+        )
         for i, name in enumerate(names)
     }
     return {"run": report.Probing(layer=1, unknown=0.0, tasks=tasks)}
@@ -112,9 +114,9 @@ def results(names):
 def test_the_table_has_group_averages_where_groups_are_whole():
     table = report.probing_table(results(TASKS), "title")
     rows = {row[1]: row for row in table.rows if row[1] != "#Avg"}
-    assert rows["SentLen"] == ["Surface", "SentLen", "10.00", "20.00", "12.00", "15.00"]
+    assert rows["SentLen"] == ["Surface", "SentLen", "100", "10.00", "20.00", "12.00", "15.00"]
     assert rows["WC"][0] == ""
-    means = [row[3] for row in table.rows if row[1] == "#Avg"]
+    means = [row[4] for row in table.rows if row[1] == "#Avg"]
     assert means == ["20.50", "23.00", "27.00"] and len(GROUPS) == 3
     part = report.probing_table(results(("SentLen", "WC", "BShift")), "title")
     assert [row[1] for row in part.rows] == ["SentLen", "WC", "#Avg", "BShift"]
