@@ -10,9 +10,10 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from . import __version__
-from .errors import UsageError, UserError, check_choices, notify
+from .errors import TextWarning, UsageError, UserError, check_choices, notify
 from .files import MAKE_ROOM, no_space
 from .names import USER_DIR_VARIABLE
 
@@ -65,13 +66,18 @@ def usage() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command, and returns the exit status: one of FOOT, or 141 (128 + SIGPIPE)."""
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller: what is printed goes nowhere
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):  # what a locale has no character for is escaped
             stream.reconfigure(errors="backslashreplace")
     name, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
     program = f"dc-nmt {name}" if name in COMMANDS else "dc-nmt"
     logging.disable(logging.INFO)  # fairseq announces what it lacks for speech
     warnings.simplefilter("ignore")  # of Hydra and torch, about how fairseq calls them
+    warnings.simplefilter("always", TextWarning)
+    warnings.showwarning = _print_warning
     # a request to end also ends the programs that this process started
     on_request = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -114,10 +120,17 @@ def _run(name: str, words: list[str]) -> int:
         return 0  # of --help
 
 
+def _print_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    notify(f"warning: {message}")
+
+
 def _sentence(error: Exception) -> str | None:
     """Returns what to print for a failure that the user can correct; None for a traceback."""
     if no_space(error):
         return f"{no_space(error)}: {MAKE_ROOM}"
+    out_of_memory = ("can't allocate memory", "CUDA out of memory")  # of torch
+    if isinstance(error, MemoryError) or any(words in str(error) for words in out_of_memory):
+        return "there is not enough memory: give less text at a time, or shorter lines"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, ModuleNotFoundError) and error.name:

@@ -37,6 +37,10 @@ def notify(*lines: str) -> None:
     print(*map(printable, lines), sep="\n", file=sys.stderr, flush=True)
 
 
+class TextWarning(UserWarning):
+    """Warned of text that a model or a figure cannot show as it should: ``dc-nmt`` prints it."""
+
+
 def counted(number: int, noun: str) -> str:
     """Returns a number with its noun: ``1 line``, ``2,000 lines``, ``0 hypotheses``."""
     plural = f"{noun[:-2]}es" if noun.endswith("is") else f"{noun}s"

@@ -6,7 +6,7 @@ the unsafe unpickler.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,8 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
 
     Raises:
         UserError: unreadable checkpoints, the same file twice, parameters that are not
-            finite, or checkpoints of different architectures, dictionaries, parameter names or
-            shapes.
+            finite, or checkpoints of different trainings: of their architectures, languages,
+            seeds, dictionaries, parameter names, types or shapes.
     """
     if len({path.resolve() for path in paths}) < len(paths):
         raise UserError("a checkpoint is given twice: " + ", ".join(map(str, paths)))
@@ -40,9 +40,9 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     for path in paths:
         state = load_checkpoint(str(path))
         check_finite(str(path), state["model"])
-        layout = _layout(state)
-        first = first or layout
-        _check_same_model(paths[0], first, path, layout)
+        traits = _traits(state)
+        first = first or traits
+        _check_alike(paths[0], first, path, traits)
         digests = saved_dictionaries(state)  # none in a checkpoint of stock fairseq
         if digests and dictionaries and digests != dictionaries:
             raise UserError(
@@ -53,36 +53,43 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
         for name, tensor in state["model"].items():
             wide = tensor.double() if tensor.is_floating_point() else tensor.long()
             sums[name] = sums[name] + wide if name in sums else wide
-    means = {name: _mean(sums[name], len(paths), like=x) for name, x in state["model"].items()}
+    means = {}
+    for name, tensor in state["model"].items():
+        rounding = None if tensor.is_floating_point() else "floor"
+        mean = torch.div(sums[name], len(paths), rounding_mode=rounding)
+        # rounded to bfloat16's 8 bits again, a mean would be hardly better than one checkpoint
+        kind = torch.float32 if tensor.dtype is torch.bfloat16 else tensor.dtype
+        means[name] = mean.to(kind)
     state["model"] = share_equal(means)  # otherwise the file has shared embeddings several times
     state["last_optimizer_state"] = None
     state["averaged_checkpoints"] = [path.name for path in paths]
     return state
 
 
-def _layout(state: dict[str, Any]) -> dict[str, Any]:
-    """Returns what two checkpoints of one model have in common: architecture and shapes."""
-    layout: dict[str, Any] = {"--arch": architecture_of(saved_settings(state, "model"))}
+def _traits(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what all checkpoints of one training share: name → value.
+
+    The order is that of the messages: an architecture says more than a shape.
+    """
+    model, task = saved_settings(state, "model"), saved_settings(state, "task")
+    traits = {"--arch": architecture_of(model)}
+    traits |= {f"--{side}-lang": task.get(f"{side}_lang") for side in ("source", "target")}
+    # a packed run has the seed of its training among the model's settings alone
+    traits["--seed"] = model.get("seed", saved_settings(state, "common").get("seed"))
     for name, tensor in state["model"].items():
-        layout[name] = tensor.shape
-    return layout
+        traits[name] = f"{tensor.dtype} {tuple(tensor.shape)}".removeprefix("torch.")
+    return traits
 
 
-def _check_same_model(
-    first_path: Path, first: dict[str, Any], path: Path, layout: dict[str, Any]
+def _check_alike(
+    first_path: Path, first: Mapping[str, Any], path: Path, traits: Mapping[str, Any]
 ) -> None:
-    for name in first | layout:  # in this order: the architecture says more than a shape
-        if first.get(name) != layout.get(name):
-            raise UserError(f"{first_path} and {path} are different models: {name} differs")
-
-
-def _mean(total: Tensor, number: int, like: Tensor) -> Tensor:
-    """Returns a sum divided by a number, in the type of a parameter."""
-    if not like.is_floating_point():
-        return torch.div(total, number, rounding_mode="floor").to(like.dtype)
-    # rounded to bfloat16's 8 bits again, a mean would be hardly better than one checkpoint
-    dtype = torch.float32 if like.dtype is torch.bfloat16 else like.dtype
-    return torch.div(total, number).to(dtype)
+    for name in {**first, **traits}:
+        if first.get(name) != traits.get(name):
+            raise UserError(
+                f"{first_path} and {path} are of different trainings, and a mean of them means "
+                f"nothing: {name} differs ({first.get(name)}, {traits.get(name)})"
+            )
 
 
 def find_checkpoints(folder: Path, *, last: int | None, kind: str | None) -> list[Path]:

@@ -20,6 +20,8 @@ from ..modules.mechanisms import mechanisms
 from ..names import MECHANISM_FOLDERS, USER_DIR_VARIABLE
 from .names import LAST as LAST
 
+# types of parameters and buffers
+_DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.int32)
 # endings of unused names that fairseq 0.12.2 saves with sinusoidal positions
 POSITION_MARKER = "._float_tensor"
 # and these parameters of an encoder layer
@@ -53,9 +55,22 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
     except Exception as error:
         raise unreadable(path, error) from error
     model = state.get("model") if isinstance(state, dict) else None
-    if not isinstance(model, Mapping) or not all(map(torch.is_tensor, model.values())):
+    if not _has_parameters(model):
         raise UserError(f"{path}: is not a fairseq checkpoint: it has no parameters by name.")
+    for name, tensor in state["model"].items():
+        is_plain = tensor.layout is torch.strided and not tensor.is_meta
+        if not is_plain or tensor.dtype not in (*_DTYPES, torch.bool):
+            kind = "without values" if tensor.is_meta else f"{tensor.layout}, {tensor.dtype}"
+            raise UserError(
+                f"{path}: its parameter {name} is {kind}, which no training of fairseq saves."
+            )
     return dict(state)
+
+
+def _has_parameters(model: Any) -> bool:
+    if not isinstance(model, Mapping):
+        return False
+    return all(isinstance(name, str) and torch.is_tensor(model[name]) for name in model)
 
 
 def allow_fairseq_checkpoints() -> None:

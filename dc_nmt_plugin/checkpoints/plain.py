@@ -21,18 +21,25 @@ def plain(value: Any) -> Any:
     """Returns `value` as dicts, lists, numbers, text and the same tensors.
 
     Raises:
-        UserError: `value` holds another type
+        UserError: `value` holds another type, or itself
     """
+    try:
+        return _plain(value)
+    except RecursionError as error:
+        raise UserError("the checkpoint's settings hold themselves, and have no end") from error
+
+
+def _plain(value: Any) -> Any:
     if OmegaConf.is_config(value):
-        return plain(OmegaConf.to_container(value, resolve=True))
+        return _plain(OmegaConf.to_container(value, resolve=True))
     if isinstance(value, argparse.Namespace):
-        return plain(vars(value))
+        return _plain(vars(value))
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return [plain(item) for item in value]
+        return [_plain(item) for item in value]
     if isinstance(value, Enum):
-        return plain(value.value)
+        return _plain(value.value)
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     if value is None or isinstance(value, (bool, int, float, str, Tensor)):

@@ -21,7 +21,10 @@ def main(argv: Sequence[str]) -> int:
         folder = inside if inside.is_dir() else paths[0]
         paths = find_checkpoints(folder, last=args.last, kind=args.kind)
     save_checkpoint(average_checkpoints(paths), args.out, paths)
-    print(f"{args.out}: mean of {', '.join(path.name for path in paths)}")
+    names = [path.name for path in paths]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in paths]
+    print(f"{args.out}: mean of {', '.join(names)}")
     return 0
 
 

@@ -150,7 +150,11 @@ class Attention(NamedTuple):
 
 @torch.no_grad()
 def attentions_of(
-    loaded: LoadedModel, dataset: Any, row: int, target: str | None = None
+    loaded: LoadedModel,
+    dataset: Any,
+    row: int,
+    target: str | None = None,
+    name: str = "--sentence",
 ) -> dict[Site, Attention]:
     """Returns every attention of a model for one sentence, the encoder's first.
 
@@ -159,15 +163,19 @@ def attentions_of(
         dataset: of fairseq
         row: of the sentence in it
         target: pieces of the target sentence to force; None: the model's own translation
+        name: of the sentence, for messages
 
     Raises:
-        UserError: the model records no attention
+        UserError: the model records no attention; a side is longer than the model's positions
     """
+    loaded.check_length(name, int(dataset.src_sizes[row]))
+    loaded.check_known([name], [dataset.src[row]])
     sample: dict[str, Any] = loaded.to_device(dataset.collater([dataset[row]]))
     if target is None:
         targets = loaded.decode(loaded.generator(), sample)
     else:
         targets = [loaded.encode(target, "decoder")]
+        loaded.check_length("target", len(targets[0]), "decoder")
     sample = dict(loaded.to_device(with_target(loaded, sample, targets)))
     batch = ForcedBatch.of(loaded, sample)
     source = loaded.pieces(batch.source[0], "encoder")

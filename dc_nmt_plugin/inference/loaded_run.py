@@ -117,28 +117,23 @@ class LoadedRun:
         pieces = self._text.pieces(lines)
         numbers = [n for n, line in enumerate(lines) if is_visible(line) and pieces[n]]
         dataset = self._loaded.encoded([pieces[n] for n in numbers])
-        self._check_lengths(dataset, [first + n for n in numbers])
+        names = [f"line {first + n}" for n in numbers]
+        for name, length in zip(names, dataset.src_sizes, strict=True):
+            self._loaded.check_length(name, length)
+        self._loaded.check_known(names, dataset.src)
         generator = self._loaded.generator(beam) if beam is not None else self._generator
         best = self._best(dataset, generator)
         hypotheses = self._text.raw([text for text, _ in best])
         translations = [Translation(line, "", None) for line in lines]
-        for number, hypothesis, (_, score) in zip(numbers, hypotheses, best, strict=True):
+        rows = zip(names, numbers, hypotheses, best, strict=True)
+        for name, number, hypothesis, (_, score) in rows:
             if math.isnan(score):
                 raise UserError(
-                    f"line {first + number}: the score of its translation is not a number: "
+                    f"{name}: the score of its translation is not a number: "
                     f"{self.checkpoint} is broken"
                 )
             translations[number] = Translation(lines[number], hypothesis, score)
         return translations
-
-    def _check_lengths(self, dataset: LanguagePairDataset, numbers: Sequence[int]) -> None:
-        longest = self._loaded.positions[0]
-        for number, length in zip(numbers, dataset.src_sizes, strict=True):
-            if length > longest:
-                raise UserError(
-                    f"line {number}: has {length:,} pieces with its end, and the model "
-                    f"{longest:,} positions: split it"
-                )
 
     @torch.no_grad()
     def _best(self, dataset: LanguagePairDataset, generator: Any) -> list[tuple[str, float]]:
@@ -163,7 +158,7 @@ class LoadedRun:
             name, such as ``decoder.6.source`` → pieces and weights (H, T, S)
 
         Raises:
-            UserError: a sentence without words
+            UserError: a sentence without words, or longer than the model's positions
         """
         source_pieces = _pieces_of("sentence", sentence, self._text)
         target_pieces = None
@@ -171,7 +166,7 @@ class LoadedRun:
             text = text_of(self._run, self.target, self.source, self._tokenizer)
             target_pieces = _pieces_of("target", target, text)
         dataset = self._loaded.encoded([source_pieces])
-        attentions = attentions_of(self._loaded, dataset, 0, target_pieces)
+        attentions = attentions_of(self._loaded, dataset, 0, target_pieces, "sentence")
         return {site.name: attention for site, attention in attentions.items()}
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import copy
+import random
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from .. import registration as registration  # adds the architectures of checkpoints to fairseq
 from ..checkpoints.loading import check_finite
-from ..errors import UserError
+from ..errors import TextWarning, UsageError, UserError
 from ..models.transformer.model import from_stock
 from ..modules.core.recording import Recordable
 from .search import parse_search
@@ -27,6 +30,42 @@ STOCK_RECORDS_NOTHING = (
     "transformer_standard cannot stand for; train transformer_standard with the same flags."
 )
 TOKENS = 12000  # of a batch, fairseq-generate's own where no flag says it
+
+
+class RandomState:
+    """Random numbers apart from those of the user: inside ``with``, they are drawn from here.
+
+    One thread at a time is inside.
+    """
+
+    _lock = threading.RLock()
+
+    def __init__(self) -> None:
+        self._inside: tuple[Any, ...] | None = None
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._outside = _generators()
+        if self._inside is not None:
+            _set_generators(self._inside)
+
+    def __exit__(self, *_: object) -> None:
+        self._inside = _generators()
+        _set_generators(self._outside)
+        self._lock.release()
+
+
+def _generators() -> tuple[Any, ...]:
+    on_gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    return random.getstate(), np.random.get_state(), torch.get_rng_state(), on_gpus
+
+
+def _set_generators(state: tuple[Any, ...]) -> None:
+    random.setstate(state[0])
+    np.random.set_state(state[1])
+    torch.set_rng_state(state[2])
+    if state[3]:
+        torch.cuda.set_rng_state_all(state[3])
 
 
 class LoadedModel:
@@ -61,7 +100,9 @@ class LoadedModel:
         utils.import_user_module(self._cfg.common)
         self.task: Any = tasks.setup_task(self._cfg.task)
         self._on_gpu = torch.cuda.is_available() and not self._cfg.common.cpu
-        self.model: Any = self._load(run, recording)
+        self._random = RandomState()
+        with self._random:  # initial weights are drawn before those of the checkpoint are read
+            self.model: Any = self._load(run, recording)
         self.padding_idx: int = self.task.source_dictionary.pad()
 
     def _load(self, run: TrainedRun, recording: bool) -> Any:
@@ -136,6 +177,48 @@ class LoadedModel:
 
     # -- batches -------------------------------------------------------------------------------
 
+    def check_length(self, name: str, length: int, side: str = "encoder") -> None:
+        """Refuses a sentence that is longer than the model's positions.
+
+        Args:
+            name: of the sentence, for the message
+            length: in pieces, with the end token
+            side: that reads it
+
+        Raises:
+            UserError: it is longer
+        """
+        longest = self.positions[0 if side == "encoder" else 1]
+        if length > longest:
+            raise UserError(
+                f"{name}: has {length:,} pieces with its end, and the model {longest:,} positions: "
+                "split it"
+            )
+
+    def check_known(self, names: Sequence[str], rows: Sequence[torch.Tensor]) -> None:
+        """Warns of sentences of which the model knows no word, as in another language.
+
+        Args:
+            names: of the sentences, for the message
+            rows: token numbers with the end token
+        """
+        dictionary = self.task.source_dictionary
+        unknown = []
+        for name, row in zip(names, rows, strict=True):
+            known = [dictionary[int(token)] for token in row[:-1] if token != dictionary.unk()]
+            has_letter = any(letter.isalpha() for piece in known for letter in piece)
+            if len(known) < len(row) - 1 and not has_letter:
+                unknown.append(name)
+        if unknown:
+            more = f" (and of {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
+            warnings.warn(
+                TextWarning(
+                    f"{unknown[0]}{more}: the model knows no word of it; is the text in "
+                    f"{self.source_lang}, and prepared like the training text?"
+                ),
+                stacklevel=2,
+            )
+
     def encoded(self, source: Sequence[str], target: Sequence[str] | None = None) -> Any:
         """Returns fairseq's dataset of lines of pieces, as fairseq-preprocess would make it."""
         source_rows = [self.encode(line, "encoder") for line in source]
@@ -158,6 +241,11 @@ class LoadedModel:
         """Yields fairseq's batches of these sentences, shortest first, on the model's device."""
         settings = self._cfg.dataset
         lengths = [dataset.num_tokens(number) for number in numbers]
+        if settings.max_tokens and max(lengths) > settings.max_tokens:
+            raise UsageError(
+                f"--max-tokens {settings.max_tokens}: a sentence has {max(lengths):,} tokens; give "
+                "at least as many, or --batch-size."
+            )
         groups = dataset.batch_by_size(
             np.array(numbers)[np.argsort(lengths, kind="stable")],
             max_tokens=settings.max_tokens or (None if settings.batch_size else TOKENS),
@@ -177,8 +265,9 @@ class LoadedModel:
         """Returns fairseq's generator for the flags, or with another beam."""
         cfg = self._cfg
         if cfg.common.seed is not None and not cfg.generation.no_seed_provided:
-            np.random.seed(cfg.common.seed)  # sampling draws the same in every pass
-            utils.set_torch_seed(cfg.common.seed)
+            with self._random:
+                np.random.seed(cfg.common.seed)  # sampling draws the same in every pass
+                utils.set_torch_seed(cfg.common.seed)
         generation = copy.deepcopy(cfg.generation)
         if beam is not None:
             generation.beam = beam
@@ -186,7 +275,10 @@ class LoadedModel:
 
     def best(self, generator: Any, batch: Any) -> list[dict[str, Any]]:
         """Returns fairseq's best hypothesis of each row of the batch, with tokens and score."""
-        return [rows[0] for rows in self.task.inference_step(generator, [self.model], batch)]
+        generation = self._cfg.generation
+        draws = generation.sampling or generation.retain_dropout
+        with self._random if draws else nullcontext():
+            return [rows[0] for rows in self.task.inference_step(generator, [self.model], batch)]
 
     def decode(self, generator: Any, batch: Any) -> list[torch.Tensor]:
         """Returns the best hypothesis of each row: token numbers with the end token."""

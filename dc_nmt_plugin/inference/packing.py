@@ -165,9 +165,10 @@ def save_checkpoint(state: dict[str, Any], path: Path, sources: Sequence[Path]) 
 
     if path.is_file() and any(path.samefile(source) for source in sources):
         raise UsageError(f"--out {path}: is a checkpoint that is read; take another name")
-    if path.is_file() and re.fullmatch(rf"{OF_TRAINING}.*\.pt", path.name):
-        # without the state of the optimizer, training would begin again
-        raise UsageError(f"--out {path}: has the name of a training run's; take another name")
+    if re.fullmatch(rf"{OF_TRAINING}.*\.pt", path.name):
+        # training would begin again from it, without the optimizer's state, or average would
+        # count it
+        raise UsageError(f"--out {path}: is a name that a training writes; take another name")
     if path.is_file() and not zipfile.is_zipfile(path):
         raise UsageError(f"--out {path}: exists and is no checkpoint; take another name")
     with replacing(path) as temporary:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UserError, check_choices
 from ..flags import as_flags
 from ..runs.finding import preparation_of
 from ..runs.record import record_of
@@ -15,7 +15,7 @@ from ..text import TextSettings
 from ..text.checks import UnicodeForm, escape_symbols, in_form, unicode_form
 from ..text.lines import remove_bpe, with_plain_ends
 from ..text.preparation import load_truecaser, tokenise
-from ..text.tokenizers import detokenize, tokenize
+from ..text.tokenizers import TOKENIZERS, detokenize, tokenize
 from .trained_run import TrainedRun
 from .words import byte_pairs, codes_of
 
@@ -63,6 +63,8 @@ def text_of(
     Raises:
         UserError: the preparation is unknown, or its files are gone
     """
+    if tokenizer is not None:
+        check_choices("--tokenizer", [tokenizer], TOKENIZERS)
     if codes is not None and not codes.is_file():
         raise UserError(f"--bpe-codes {codes}: no such file")
     codes = codes or codes_of(run.data, source)

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import registration as registration  # adds the tasks of this plugin to fairseq's parser
 from ..errors import UsageError
-from ..flags import LEAST_OF_SEARCH, flag_name, flag_value
+from ..flags import GREATEST_OF_SEARCH, LEAST_OF_SEARCH, flag_name
 from ..models.fairseq_flags import GENERATE, parse_flags
 
 SET_BY_ANALYSES = (
@@ -33,16 +33,25 @@ _UNUSED = (
     "--score-reference",
     "--scoring",
 )
+_GREATEST = 2**32 - 1
 
 
 def refuse_flags(flags: Sequence[str], set_here: Sequence[str]) -> None:
-    """Raises UserError for a flag of `set_here`, or a flag that would be ignored."""
-    for flag in set_here:
-        if flag_value(flags, flag) is not None or flag in flags:
-            raise UsageError(f"{flag}: this command sets it by itself.")
-    for flag in _UNUSED:
-        if any(word == flag or word.startswith(flag + "=") for word in flags):
-            raise UsageError(f"{flag}: fairseq-generate has it, this command has not.")
+    """Refuses what would be lost: a flag of `set_here`, an idle flag, one that is given twice.
+
+    Raises:
+        UserError: naming the flag
+    """
+    if isinstance(flags, str) or not all(isinstance(word, str) for word in flags):
+        raise UsageError(f"flags: {flags!r} is no list of words such as ['--beam', '4'].")
+    names = [word.partition("=")[0] for word in flags if word.startswith("--")]
+    for name in names:
+        if name in set_here:
+            raise UsageError(f"{name}: this command sets it by itself.")
+        if name in _UNUSED:
+            raise UsageError(f"{name}: fairseq-generate has it, this command has not.")
+        if names.count(name) > 1:
+            raise UsageError(f"{name}: is given twice; give it once")
 
 
 def parse_search(words: Sequence[str]) -> Any:
@@ -50,10 +59,11 @@ def parse_search(words: Sequence[str]) -> Any:
     args = parse_flags(GENERATE, words)
     for name, value in vars(args).items():
         least = LEAST_OF_SEARCH.get(name, -math.inf)
-        if isinstance(value, int | float) and not least <= value < 2**32:  # nor is NaN
-            valid = (
-                f"from {least:g} to {2**32 - 1:,}" if name in LEAST_OF_SEARCH else "a finite number"
-            )
+        greatest = GREATEST_OF_SEARCH.get(name, _GREATEST)
+        if isinstance(value, int | float) and not least <= value <= greatest:  # nor is NaN
+            valid = "a finite number"
+            if name in LEAST_OF_SEARCH:
+                valid = f"from {least:g} to {greatest:,}"
             raise UsageError(f"{flag_name(name)}: {value} is not allowed; give {valid}.")
     if not args.max_len_a and args.max_len_b < args.min_len:
         raise UsageError(f"--max-len-b {args.max_len_b}: is below --min-len {args.min_len}.")

@@ -1,0 +1,347 @@
+"""Trained models as a library and as commands use them: odd arguments, long and foreign text."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from commands import ROOT
+
+import dc_nmt_plugin
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.errors import TextWarning, UserError
+
+MODELS = ROOT / "examples/multi30k_en_de/models"
+STANDARD, DUAL = MODELS / "transformer_standard-s1", MODELS / "transformer_dc_modern-s1"
+TEXT = [
+    *("--source", ROOT / "examples/multi30k_en_de/sentences.en"),
+    *("--reference", ROOT / "examples/multi30k_en_de/sentences.de"),
+]
+DC_NMT = [sys.executable, "-m", "dc_nmt_plugin"]
+
+
+@pytest.fixture
+def call(capfd, cwd):
+    """Run a command of dc-nmt; its exit status, output and errors."""
+
+    def run(*words):
+        code = cli.main([str(word) for word in words])
+        return code, *capfd.readouterr()
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    return dc_nmt_plugin.load(STANDARD, flags=["--cpu"])
+
+
+def draws():
+    return random.random(), float(np.random.rand()), float(torch.rand(1))
+
+
+def test_the_users_random_numbers_are_left_alone():
+    """The next numbers are those of the user's seed, after everything that a run does."""
+    steps = [
+        lambda: dc_nmt_plugin.load(STANDARD, flags=["--cpu"]),
+        lambda: run.translate(["A dog."]),
+        lambda: run.attention("A dog."),
+        lambda: sampling.translate(["A dog runs."]),
+    ]
+    run = dc_nmt_plugin.load(STANDARD, flags=["--cpu"])
+    sampling = dc_nmt_plugin.load(STANDARD, flags=["--cpu", "--sampling", "--beam", "1"])
+    for step in steps:
+        after = []
+        for begin in (lambda: None, step):
+            random.seed(6), np.random.seed(6), torch.manual_seed(6)
+            begin()
+            after.append(draws())
+        assert after[0] == after[1]
+
+
+def test_samples_do_not_depend_on_the_users_random_numbers():
+    texts = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        run = dc_nmt_plugin.load(STANDARD, flags=["--cpu", "--sampling", "--beam", "1"])
+        draw = [run.translate(["A man is riding a red bicycle ."])[0].hypothesis for _ in range(4)]
+        texts.append(draw)
+    assert texts[0] == texts[1] and len(set(texts[0])) > 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tokenizer": "mose"}, "^tokenizer: 'mose' is not one of .*Did you mean 'moses'"),
+        ({"tokenizer": 5}, "^tokenizer: 5 is not one of"),
+        ({"flags": ["--beam", 4]}, r"flags: \['--beam', 4\] is no list of words"),
+        ({"flags": "--beam 4"}, "flags: '--beam 4' is no list of words"),
+        ({"flags": ["--beam", "4", "--beam", "5"]}, "--beam: is given twice"),
+        ({"flags": ["--beam", "0"]}, "--beam: 0 is not allowed; give from 1"),
+        ({"flags": ["--lenpen", "1e3"]}, "--lenpen: 1000.0 is not allowed; give from -100 to 100"),
+        ({"flags": ["--nbest", "2"]}, "--nbest: fairseq-generate has it, this command has not"),
+        ({"flags": ["--path", "x"]}, "--path: this command sets it by itself"),
+        ({"flags": ["--nonsense"]}, "--nonsense: fairseq-generate has no such flag"),
+        ({"data": "nothing"}, "data nothing: has no dictionaries"),
+        ({"codes": "nothing"}, "codes nothing: no such file"),
+    ],
+)
+def test_load_refuses_what_the_command_refuses(arguments, message, call):
+    with pytest.raises(UserError, match=message):
+        dc_nmt_plugin.load(STANDARD, **arguments)
+    names = {"codes": "bpe-codes"}
+    words = []
+    for name, value in arguments.items():
+        if name == "flags":
+            words += value if isinstance(value, list) else []
+        else:
+            words += [f"--{names.get(name, name)}", value]
+    if any(word.startswith("--") for word in map(str, words)) and 4 not in words:
+        code, output, errors = call("translate", STANDARD, "--sentence", "A dog.", *words)
+        assert code in (1, 2) and not output and errors.count("\n") == 1
+        assert "Traceback" not in errors
+
+
+def test_a_sentence_is_not_longer_than_the_positions(loaded, call):
+    """The attention of more positions than the model has would be one of no model."""
+    message = "has 1,501 pieces with its end, and the model 1,024 positions: split it"
+    with pytest.raises(UserError, match=f"line 2: {message}"):
+        loaded.translate(["five", "five " * 1500])
+    with pytest.raises(UserError, match=f"sentence: {message}"):
+        loaded.attention("five " * 1500)
+    with pytest.raises(UserError, match=r"target: has .* pieces with its end"):
+        loaded.attention("five", "zwei " * 1500)
+    code, output, errors = call("analyze", "matrix", STANDARD, "--sentence", "five " * 1500)
+    assert (code, output) == (1, "") and f"--sentence: {message}" in errors
+
+
+def test_text_of_which_the_model_knows_no_word_is_named(loaded, call):
+    foreign = "犬 が 走る 。"
+    with pytest.warns(TextWarning, match="line 2: the model knows no word of it"):
+        loaded.translate(["A dog.", foreign])
+    with pytest.warns(TextWarning, match="sentence: the model knows no word"):
+        loaded.attention(foreign)
+    words = [word for line in ("A dog.", foreign, foreign) for word in ("--sentence", line)]
+    code, output, errors = call("translate", STANDARD, "--cpu", *words)
+    assert code == 0 and len(output.splitlines()) == 3
+    assert re.search(r"^warning: line 2 \(and of 1 more\): the model knows no word", errors, re.M)
+    code, _, errors = call("analyze", "matrix", STANDARD, "--cpu", "--sentence", foreign)
+    assert code == 0 and "warning: --sentence: the model knows no word" in errors
+    _, _, errors = call("translate", STANDARD, "--cpu", "--sentence", "3 + 4 = 7 Xyzzy .")
+    assert "warning" not in errors
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["translate", STANDARD, "--sentence", "A dog.", "--lenpen", "1e3"], "--lenpen: 1000.0"),
+        (
+            ["translate", STANDARD, "--sentence", "A dog runs.", "--max-tokens", "2"],
+            "--max-tokens 2: a sentence has 5 tokens; give at least as many",
+        ),
+        (["analyze", "attention", STANDARD, *TEXT, "--max-tokens", "5"], "--max-tokens 5: a sent"),
+        (["analyze", "attention", STANDARD, *TEXT, "--out", "x.json"], "--out: fairseq-generate"),
+        (["analyze", "curves", "R"], "curve.log, line 1: num_updates is 'many', which is no num"),
+    ],
+)
+def test_a_wrong_value_is_one_sentence(words, message, call):
+    if words[-1] == "R":
+        folder = Path("R")
+        folder.mkdir()
+        row = json.dumps({"num_updates": "many", "loss": "3.1"})
+        (folder / "curve.log").write_text(f"x | INFO | train_inner | {row}\n")
+    code, output, errors = call(*words, *([] if words[1] == "curves" else ["--cpu"]))
+    assert code in (1, 2) and not output
+    assert message in errors and "Traceback" not in errors and errors.count("\n") == 1
+    assert "--quiet" not in errors
+
+
+def test_more_text_than_memory_is_one_sentence():
+    command = f"ulimit -v 6000000; exec {' '.join(DC_NMT)} translate {STANDARD} /dev/zero --cpu"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "error: there is not enough memory" in done.stderr.splitlines()[-1]
+
+
+def test_a_closed_output_is_no_error():
+    command = f"echo five | {' '.join(DC_NMT)} translate {STANDARD} --cpu >&-"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# -- checkpoints that no training writes -----------------------------------------------------------
+
+
+def first_matrix(state):
+    return next(name for name, tensor in state["model"].items() if tensor.dim() == 2)
+
+
+def with_parameter(change):
+    def changed(state):
+        name = first_matrix(state)
+        state["model"][name] = change(state["model"][name].float())
+
+    return changed
+
+
+def without_end(state):
+    settings = [state["cfg"]["model"]]
+    settings.append(settings)
+    state["cfg"] = {**state["cfg"], "more": settings}
+    vars(state["cfg"]["model"])["more"] = settings
+
+
+ODD = {
+    "sparse": (with_parameter(torch.Tensor.to_sparse), "sparse_coo, torch.float32"),
+    "compressed": (with_parameter(torch.Tensor.to_sparse_csr), "sparse_csr, torch.float32"),
+    "meta": (with_parameter(lambda tensor: tensor.to("meta")), "is without values"),
+    "complex": (with_parameter(torch.Tensor.cfloat), "torch.complex64"),
+    "eight bits": (
+        with_parameter(lambda tensor: tensor.to(torch.float8_e4m3fn)), "torch.float8_e4m3fn",
+    ),
+    "a number as name": (
+        lambda state: state["model"].update({5: torch.zeros(1)}), "has no parameters by name",
+    ),
+    "without end": (without_end, "settings hold themselves"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_an_odd_checkpoint_is_one_sentence(kind, call, tmp_path):
+    change, message = ODD[kind]
+    state = torch.load(DUAL.parent / STANDARD.name / "average/checkpoint.pt", weights_only=False)
+    change(state)
+    torch.save(state, tmp_path / "odd.pt")
+    commands = [["export", tmp_path / "odd.pt", "--stock"]]
+    if kind != "without end":  # of which a mean keeps the settings as they are
+        good = STANDARD / "average/checkpoint.pt"
+        commands.append(["average", tmp_path / "odd.pt", good])
+    for words in commands:
+        code, output, errors = call(*words, "--out", tmp_path / "out.pt")
+        assert code == 1 and not output and not (tmp_path / "out.pt").exists()
+        assert message in errors and "Traceback" not in errors and errors.count("\n") == 1
+
+
+def test_one_value_for_a_whole_parameter_is_averaged(call, tmp_path):
+    """A tensor that is expanded shares one row in the file."""
+    state = torch.load(STANDARD / "average/checkpoint.pt", weights_only=False)
+    name = first_matrix(state)
+    state["model"][name] = state["model"][name][:1].expand_as(state["model"][name])
+    torch.save(state, tmp_path / "expanded.pt")
+    out = tmp_path / "mean.pt"
+    words = ["average", tmp_path / "expanded.pt", STANDARD / "average/checkpoint.pt"]
+    assert call(*words, "--out", out)[0] == 0
+    assert torch.load(out, weights_only=False)["model"][name].is_contiguous()
+
+
+def test_a_mean_is_of_one_training(call, tmp_path):
+    """Of one precision, direction and seed; the names in the output tell the files apart."""
+    original = STANDARD / "average/checkpoint.pt"
+
+    def changed(name, change):
+        state = torch.load(original, weights_only=False)
+        change(state)
+        path = tmp_path / name / "checkpoint.pt"
+        path.parent.mkdir()
+        torch.save(state, path)
+        return path
+
+    def widen(state):
+        for name, tensor in state["model"].items():
+            state["model"][name] = tensor.float() if tensor.is_floating_point() else tensor
+
+    def exchange(state):
+        task = state["cfg"]["task"]
+        task["source_lang"], task["target_lang"] = task["target_lang"], task["source_lang"]
+
+    def reseed(state):
+        vars(state["cfg"]["model"])["seed"] = 2
+
+    for name, change, message in (
+        ("float32", widen, "weight differs (float16"),
+        ("languages", exchange, "--source-lang differs (en, de)"),
+        ("seed", reseed, "--seed differs (1, 2)"),
+    ):
+        code, output, errors = call(
+            "average", original, changed(name, change), "--out", tmp_path / "mean.pt"
+        )
+        assert (code, output) == (1, "") and message in errors, errors
+        assert "a mean of them means nothing" in errors and not (tmp_path / "mean.pt").exists()
+    same = changed("same", lambda state: None)
+    code, output, _ = call("average", original, same, "--out", tmp_path / "mean.pt")
+    assert code == 0 and output == f"{tmp_path / 'mean.pt'}: mean of {original}, {same}\n"
+
+
+@pytest.mark.parametrize("name", ["checkpoint_99_9999.pt", "checkpoint7.pt", "checkpoint_last.pt"])
+def test_a_mean_has_no_name_of_a_training(name, call, tmp_path):
+    for number in (1, 2):
+        shutil.copy(STANDARD / "average/checkpoint.pt", tmp_path / f"checkpoint_1_{number}.pt")
+    code, output, errors = call("average", tmp_path, "--last", 2, "--out", tmp_path / name)
+    assert (code, output) == (2, "") and "is a name that a training writes" in errors
+    assert not (tmp_path / name).exists()
+
+
+# -- what analyses show ----------------------------------------------------------------------------
+
+
+def test_attention_counts_all_keys_unless_asked_for_the_thesiss(call):
+    found = {}
+    for keys in ("all", "lower"):
+        words = ["--sentences", 10, "--cpu"] + (["--keys", keys] if keys == "lower" else [])
+        _, output, _ = call("analyze", "attention", STANDARD, *TEXT, *words)
+        heading = {
+            "all": "means over heads and all keys",
+            "lower": "and keys up to the query (j ≤ i",
+        }
+        assert heading[keys] in output
+        _, output, _ = call("analyze", "attention", STANDARD, *TEXT, *words, "--json")
+        (found[keys],) = json.loads(output)["runs"].values()
+        assert found[keys]["keys"] == keys
+    for every, below in zip(found["all"]["layers"], found["lower"]["layers"], strict=True):
+        assert every["entropy"] > 1.2 * below["entropy"]
+    code, _, errors = call(
+        "analyze", "attention", STANDARD, *TEXT, "--of", "source", "--keys", "lower"
+    )
+    assert code == 2 and "--keys lower: is for self-attention" in errors
+
+
+def test_the_gains_of_length_groups_are_in_json_as_in_the_table(call):
+    words = ["analyze", "lengths", STANDARD, DUAL, *TEXT, "--edges", "8", "--cpu"]
+    _, table, _ = call(*words)
+    _, report, _ = call(*words, "--json")
+    first, second = json.loads(report)["runs"].values()
+    rows = [re.split(r"  +", line.strip()) for line in table.splitlines()]
+    (all_row,) = [row for row in rows if row[0] == "all"]
+    whole = second["whole"]
+    assert whole["bleu"] == second["bleu"] and "difference" not in first["whole"]
+    low, high = whole["against"]["interval"]
+    assert f"{whole['difference']:+.2f}" in all_row and f"[{low:.2f}, {high:.2f}]" in all_row
+    groups = [group for group in second["groups"] if group["bleu"] is not None]
+    assert groups and all(group["against"]["value"] for group in groups)
+
+
+def test_nothing_to_draw_is_no_figure(call, tmp_path):
+    words = ["analyze", "lengths", STANDARD, *TEXT, "--sentences", 20, "--cpu"]
+    code, output, errors = call(*words, "--plot", tmp_path / "figure.png")
+    assert (code, output) == (2, "") and "--plot: there is nothing to draw" in errors
+    assert not list(tmp_path.iterdir())
+
+
+def test_letters_without_a_font_are_named(call, tmp_path, monkeypatch):
+    from matplotlib.font_manager import fontManager
+
+    few = [font for font in fontManager.ttflist if font.name == "DejaVu Sans"]
+    monkeypatch.setattr(fontManager, "ttflist", few)
+    words = ["analyze", "matrix", STANDARD, "--cpu", "--sentence", "a dog", "--names", "日本語"]
+    code, _, errors = call(*words, "--plot", tmp_path / "figure.png")
+    assert code == 0
+    (warning,) = [line for line in errors.splitlines() if "warning" in line]
+    assert "no font here has the letters 日本語, so" in warning and "fonts-noto-cjk" in warning
