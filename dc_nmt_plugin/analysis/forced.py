@@ -85,13 +85,11 @@ def samples(
 ) -> Iterator[dict[str, Any]]:
     """Yields fairseq's batches, or those of the whole text, with the target side to force.
 
-    Raises:
-        UserError: the reference is requested, and the text has none
+    Without a target side it is the model's own translation, by beam search.
     """
     if batches is None:
         batches = subject.batches
-    if text == "reference":
-        subject.check_targets()
+    if text == "reference" and subject.dataset.tgt is not None:
         yield from batches
         return
     generator = subject.generator(beam=1 if text == "greedy" else None)

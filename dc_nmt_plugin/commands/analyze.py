@@ -79,6 +79,7 @@ def _measure_models(
     from ..inference.trained_run import find_runs
 
     subset, source, reference = _text_of(args)
+    name = subset or str(args.source or "--sentence")
     options = _options_of(measure, args)
     results = {}
     sentences = 1
@@ -90,7 +91,9 @@ def _measure_models(
             subject.score_against(reference)
         results[run.label] = measure(subject, **options)
         sentences = len(subject.numbers) or 1
-    return results, {"subset": subset or str(args.source or "--sentence"), "sentences": sentences}
+    if source is not None and reference is None:
+        name += ", with the model's own translations"
+    return results, {"subset": name, "sentences": sentences}
 
 
 def _text_of(

@@ -28,6 +28,7 @@ def test_python_blocks(monkeypatch):
     assert names["german"].hypothesis == "Zwei junge Männer spielen Gitarre auf der Straße."
     for lines in ("A dog runs.", iter(["A dog runs."])):  # no letters, and nothing lost
         assert [each.hypothesis for each in names["run"].translate(lines)] == ["Ein Hund rennt."]
+    assert 0.1 < names["found"].mean["encoder"] < 0.6  # of the analysis
     heads = names["weights"].weights
     assert torch.allclose(heads.sum(-1), torch.ones(heads.shape[:2]), atol=1e-4)
     assert len(names["weights"].queries) == heads.size(1)
