@@ -259,7 +259,6 @@ def for_sample(settings: TaskSettings) -> TaskSettings:
 # -- architectures -----------------------------------------------------------------------------
 
 
-@cache
 def _known() -> dict[str, Architecture]:
     return {**architectures(), STOCK.name: Architecture(STOCK.name, STOCK.model, {}, STOCK)}
 

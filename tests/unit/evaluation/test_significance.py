@@ -12,7 +12,7 @@ from dc_nmt_plugin.evaluation.chance import holm
 from dc_nmt_plugin.evaluation.metrics import METRICS
 from dc_nmt_plugin.evaluation.significance import compare_systems, paired_bootstrap
 from dc_nmt_plugin.evaluation.table_text import comparison_table, difference_notes
-from dc_nmt_plugin.table import format_table
+from dc_nmt_plugin.table import TEXT
 
 SACREBLEU = METRICS["sacrebleu"]
 
@@ -25,7 +25,7 @@ def text(seed, lines):
 def format_comparisons(comparisons, metric="BLEU"):
     baseline, *others = comparisons
     notes = difference_notes({c.name: c.against for c in others}, baseline.name, metric)
-    return "\n".join([format_table(*comparison_table(comparisons, metric)), "", *notes])
+    return "\n".join([comparison_table(comparisons, metric).written(TEXT, None), "", *notes])
 
 
 @pytest.fixture(scope="module")
