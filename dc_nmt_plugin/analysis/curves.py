@@ -102,17 +102,12 @@ def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
         values = {key.removeprefix(f"{split}_"): value for key, value in parsed[1].items()}
         if "num_updates" not in values:
             continue
-        updates = _as_number(values["num_updates"])
-        if updates is None or not updates.is_integer():
-            raise UserError(
-                f"{path}, line {line_number}: num_updates is {values['num_updates']!r}, which is "
-                "no number of updates; the log is damaged"
-            )
+        updates = _as_updates(values["num_updates"], f"{path}, line {line_number}")
         for name, value in values.items():
             number = None if name in _BOOKKEEPING else _as_number(value)
             if number is not None:
                 # the later value holds for updates that a continued run repeats
-                points.setdefault(f"{split}:{name}", {})[int(updates)] = number
+                points.setdefault(f"{split}:{name}", {})[updates] = number
     return {name: sorted(curve.items()) for name, curve in points.items()}
 
 
@@ -121,6 +116,15 @@ def _as_number(value: object) -> float | None:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
+
+
+def _as_updates(value: object, line: str) -> int:
+    updates = _as_number(value)
+    if updates is None or not updates.is_integer():
+        raise UserError(
+            f"{line}: num_updates is {value!r}, which is no number of updates; the log is damaged"
+        )
+    return int(updates)
 
 
 def _comparable(name: str, curves: Mapping[str, object]) -> str:

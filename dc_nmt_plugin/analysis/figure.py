@@ -99,8 +99,6 @@ def draw_charts(
     Raises:
         UsageError: no chart has a number
     """
-    from matplotlib.ticker import MaxNLocator
-
     charts = [chart for chart in charts if chart.has_numbers]
     if not charts:
         raise UsageError("--plot: there is nothing to draw; the table without --plot says why.")
@@ -108,28 +106,39 @@ def draw_charts(
     rows = -(-len(charts) // columns)
     width, height = size or (ALONE if len(charts) == 1 else PANEL)
     figure.set_size_inches(width * columns, height * rows)
+    looks = _looks(charts, runs)
+    for panel, chart in enumerate(charts, start=1):
+        _draw_chart(figure.add_subplot(rows, columns, panel), chart, looks)
+    _add_legend(figure)
+
+
+def _looks(charts: Sequence[Chart], runs: Sequence[str]) -> dict[str, Look]:
+    """Returns label of a series → its look."""
     labels = dict.fromkeys(label for chart in charts for label in (*chart.lines, *chart.bars))
     looks = {"": Look(0, 0)}
     for number, label in enumerate(filter(None, labels)):
         of_run = [run for run, name in enumerate(runs) if f"{label} ".startswith(f"{name} ")]
         looks[label] = Look(of_run[-1] if of_run else number, number)
-    for panel, chart in enumerate(charts, start=1):
-        axes = figure.add_subplot(rows, columns, panel)
-        for label, points in chart.lines.items():
-            _draw_line(axes, label, points, looks[label])
-        if chart.lines:
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        if chart.bars:
-            _draw_bars(axes, chart, looks)
-        axes.set_title(chart.title, fontsize=9)
-        axes.set_xlabel(chart.x)
-        axes.set_ylabel(chart.y)
-        axes.grid(axis="y", alpha=0.3)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
-        if chart.finish:
-            chart.finish(axes)
-    _add_legend(figure)
+    return looks
+
+
+def _draw_chart(axes: Any, chart: Chart, looks: Mapping[str, Look]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    for label, points in chart.lines.items():
+        _draw_line(axes, label, points, looks[label])
+    if chart.lines:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    if chart.bars:
+        _draw_bars(axes, chart, looks)
+    axes.set_title(chart.title, fontsize=9)
+    axes.set_xlabel(chart.x)
+    axes.set_ylabel(chart.y)
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    if chart.finish:
+        chart.finish(axes)
 
 
 def shown_labels(number: int) -> range:

@@ -118,9 +118,7 @@ class LoadedRun:
         numbers = [n for n, line in enumerate(lines) if is_visible(line) and pieces[n]]
         dataset = self._loaded.encoded([pieces[n] for n in numbers])
         names = [f"line {first + n}" for n in numbers]
-        for name, length in zip(names, dataset.src_sizes, strict=True):
-            self._loaded.check_length(name, length)
-        self._loaded.check_known(names, dataset.src)
+        self._loaded.check_sentences(names, dataset)
         generator = self._loaded.generator(beam) if beam is not None else self._generator
         best = self._best(dataset, generator)
         hypotheses = self._text.raw([text for text, _ in best])

@@ -177,6 +177,17 @@ class LoadedModel:
 
     # -- batches -------------------------------------------------------------------------------
 
+    def check_sentences(self, names: Sequence[str], dataset: Any) -> None:
+        """Checks the source side of a dataset before it is translated; see the two checks.
+
+        Args:
+            names: of the sentences, for messages
+            dataset: of fairseq
+        """
+        for name, length in zip(names, dataset.src_sizes, strict=True):
+            self.check_length(name, int(length))
+        self.check_known(names, dataset.src)
+
     def check_length(self, name: str, length: int, side: str = "encoder") -> None:
         """Refuses a sentence that is longer than the model's positions.
 
