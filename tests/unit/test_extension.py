@@ -21,7 +21,9 @@ def folder(tmp_path, monkeypatch):
     tables = [SELF_ATTENTIONS, SOURCE_FEATURES]
     before = [dict(table) for table in tables]
     families, modules, path = list(presets.FAMILIES), set(sys.modules), list(sys.path)
-    monkeypatch.delenv(extension.VARIABLE, raising=False)
+    # a folder enters the variable: without a value before, delenv alone would not take that back
+    monkeypatch.setenv(extension.VARIABLE, "")
+    monkeypatch.delenv(extension.VARIABLE)
     # fairseq's registry keeps what it has, so nothing is registered there
     monkeypatch.delitem(sys.modules, "dc_nmt_plugin.models.registry")
 
