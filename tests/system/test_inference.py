@@ -17,6 +17,7 @@ from commands import ROOT
 
 import dc_nmt_plugin
 from dc_nmt_plugin import cli
+from dc_nmt_plugin.checkpoints.loading import load_checkpoint
 from dc_nmt_plugin.errors import TextWarning, UserError
 
 MODELS = ROOT / "examples/multi30k_en_de/models"
@@ -217,7 +218,7 @@ ODD = {
 @pytest.mark.parametrize("kind", ODD)
 def test_an_odd_checkpoint_is_one_sentence(kind, call, tmp_path):
     change, message = ODD[kind]
-    state = torch.load(DUAL.parent / STANDARD.name / "average/checkpoint.pt", weights_only=False)
+    state = load_checkpoint(str(DUAL.parent / STANDARD.name / "average/checkpoint.pt"))
     change(state)
     torch.save(state, tmp_path / "odd.pt")
     commands = [["export", tmp_path / "odd.pt", "--stock"]]
@@ -232,14 +233,14 @@ def test_an_odd_checkpoint_is_one_sentence(kind, call, tmp_path):
 
 def test_one_value_for_a_whole_parameter_is_averaged(call, tmp_path):
     """A tensor that is expanded shares one row in the file."""
-    state = torch.load(STANDARD / "average/checkpoint.pt", weights_only=False)
+    state = load_checkpoint(str(STANDARD / "average/checkpoint.pt"))
     name = first_matrix(state)
     state["model"][name] = state["model"][name][:1].expand_as(state["model"][name])
     torch.save(state, tmp_path / "expanded.pt")
     out = tmp_path / "mean.pt"
     words = ["average", tmp_path / "expanded.pt", STANDARD / "average/checkpoint.pt"]
     assert call(*words, "--out", out)[0] == 0
-    assert torch.load(out, weights_only=False)["model"][name].is_contiguous()
+    assert load_checkpoint(str(out))["model"][name].is_contiguous()
 
 
 def test_a_mean_is_of_one_training(call, tmp_path):
@@ -247,7 +248,7 @@ def test_a_mean_is_of_one_training(call, tmp_path):
     original = STANDARD / "average/checkpoint.pt"
 
     def changed(name, change):
-        state = torch.load(original, weights_only=False)
+        state = load_checkpoint(str(original))
         change(state)
         path = tmp_path / name / "checkpoint.pt"
         path.parent.mkdir()
