@@ -25,6 +25,7 @@ from .parser import (
 )
 
 if TYPE_CHECKING:
+    from ..recipes.scoring import PlannedDecoding
     from ..recipes.training import PlannedRun
 
 
@@ -69,24 +70,24 @@ def main(argv: Sequence[str]) -> int:
 def _grid_run(
     args: argparse.Namespace, flags: Sequence[str], seed: int, words: Sequence[str]
 ) -> GridRun:
-    from ..recipes.plan import Experiment, gpus_variable, plan_run, run_variables
+    from ..recipes.plan import Experiment, gpus_variable, plan_decoding, run_variables
     from ..recipes.scoring import evaluation_stage
 
-    run = plan_run(values_of(Experiment, args, seed=seed))
-    run = replace(run, decode=(*run.decode, *flags))
+    decoding = plan_decoding(values_of(Experiment, args, seed=seed))
+    decoding = replace(decoding, search=(*decoding.search, *flags))
     if flags:  # refused before any work
-        _check_flags(run)
+        _check_flags(decoding)
     if not (args.dry_run or args.status):
-        _check_run(run, args)
-    variables = [*run_variables(run, seed), gpus_variable("", None)]
-    plan = Plan(variables, [evaluation_stage(run, variables, seed)])
-    return GridRun(run.folder, seed, plan, tuple(words), is_finished=run.is_scored)
+        _check_run(decoding.run, args)
+    variables = [*run_variables(decoding.run, seed), gpus_variable("", None)]
+    plan = Plan(variables, [evaluation_stage(decoding, variables, seed)])
+    return GridRun(decoding.run.folder, seed, plan, tuple(words), decoding.has_scores)
 
 
-def _check_flags(run: PlannedRun) -> None:
+def _check_flags(decoding: PlannedDecoding) -> None:
     from ..inference.search import parse_search
 
-    parse_search(["data", "--task", "translation_dc_nmt", *run.decode])
+    parse_search(["data", "--task", "translation_dc_nmt", *decoding.search])
 
 
 def _check_run(run: PlannedRun, args: argparse.Namespace) -> None:
@@ -104,7 +105,8 @@ def _check_run(run: PlannedRun, args: argparse.Namespace) -> None:
             f"{run.folder} has not finished; its last checkpoints are evaluated (--average N)",
             file=sys.stderr,
         )
-    if not (run.binarised / ".stamp").is_file():
+    folder = run.text.binarised
+    if not (folder / ".stamp").is_file():
         raise UserError(
-            f"{run.binarised} is not there: prepare the text again, with dc-nmt prepare {named}"
+            f"{folder} is not there: prepare the text again, with dc-nmt prepare {named}"
         )

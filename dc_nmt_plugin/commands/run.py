@@ -105,19 +105,22 @@ def _grid_run(
     planned: TrainPlan,
     words: Sequence[str],
 ) -> GridRun:
-    def stages() -> Iterator[Stage]:
-        from ..recipes.scoring import evaluation_stage
+    from ..recipes.plan import Experiment, plan_decoding
+    from ..recipes.scoring import evaluation_stage
 
+    decoding = plan_decoding(values_of(Experiment, args, arch=arch, seed=seed))
+
+    def stages() -> Iterator[Stage]:
         training = plan_of(args, flags, arch, seed)  # again: now the longest sentences are known
         yield training.stage
-        yield evaluation_stage(training.run, training.variables, seed)
+        yield evaluation_stage(decoding, training.variables, seed)
 
     return GridRun(
         planned.run.folder,
         seed,
         Plan(planned.variables, stages()),
         tuple(words),
-        lambda: planned.is_done() and planned.run.is_scored(),
+        lambda: planned.is_done() and decoding.has_scores(),
         planned.settings.updates,
         planned.most_gpus,
     )

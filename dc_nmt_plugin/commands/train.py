@@ -72,9 +72,10 @@ def main(argv: Sequence[str]) -> int:
 
 def _check_text(args: argparse.Namespace, planned: TrainPlan) -> None:
     """Raises UserError if the text is not prepared."""
-    if not (planned.run.binarised / ".stamp").is_file():
+    folder = planned.run.text.binarised
+    if not (folder / ".stamp").is_file():
         raise UserError(
-            f"{planned.run.binarised} is not there: prepare the text first, with dc-nmt prepare "
+            f"{folder} is not there: prepare the text first, with dc-nmt prepare "
             f"{args.task} --bpe {planned.settings.bpe} and the same --out and --sample"
         )
 

@@ -116,14 +116,15 @@ def _measured(
 
 def _finished_run(entry: Entry, seed: int) -> Run | None:
     """Returns the run of an entry if it was trained to its end and then scored."""
-    planned = translation_of(entry).run(seed)
-    if not (planned.folder / RECORD).is_file() or not planned.is_trained():
+    planned = translation_of(entry).decoding(seed)
+    folder = planned.run.folder
+    if not (folder / RECORD).is_file() or not planned.run.is_trained():
         return None
-    record = read_record(planned.folder)
+    record = read_record(folder)
     decoding = record.decoding(planned.key)
     if decoding is None or not decoding.scores:
         return None
-    run = Run(planned.folder / RECORD, record, decoding)
+    run = Run(folder / RECORD, record, decoding)
     updates, wanted = run.updates, record.settings.get("max-update")
     if updates and isinstance(wanted, int | float) and updates < _WHOLE * wanted:
         return None

@@ -193,7 +193,7 @@ class Shown:
     @property
     def folders(self) -> list[str]:
         """Returns the folders of the runs, each once."""
-        runs = [translation.run(self.seed) for translation in self.translations]
+        runs = [translation.decoding(self.seed).run for translation in self.translations]
         return list(dict.fromkeys(str(run.folder) for run in runs))
 
     @property
@@ -239,12 +239,13 @@ def _analysis(words: Sequence[str], shown: Shown) -> Job:
 
 def _scoring_options(shown: Shown) -> list[str]:
     """Returns the options with which ``analyze lengths`` scores as the evaluation did."""
-    run, measure = shown.translations[0].run(shown.seed), shown.entries[0].measure
+    decoding = shown.translations[0].decoding(shown.seed)
+    measure = shown.entries[0].measure
     words = []
     if measure in SCORES and not METRICS[measure].tokenized:
-        words += ["--reference", str(run.raw / f"{run.split}.{run.target}")]
-        words += ["--tokenizer", flag_value(run.score, "--tokenizer") or "none"]
-    return [*words, *run.decode]
+        words += ["--reference", str(decoding.raw_text(decoding.run.text.target))]
+        words += ["--tokenizer", flag_value(decoding.score, "--tokenizer") or "none"]
+    return [*words, *decoding.search]
 
 
 def _probing(shown: Shown) -> Job:
@@ -257,7 +258,7 @@ def _example_translations(shown: Shown) -> list[Job]:
     sentences = [word for text in shown.item.sources for word in ("--sentence", text)]
     jobs = []
     for translation in shown.translations:
-        folder = translation.run(shown.seed).folder
+        folder = translation.decoding(shown.seed).run.folder
         name = f"examples-{folder.name}-{translation.name}".removesuffix("-")
         words = ("translate", str(folder), *sentences, *translation.flags)
         jobs.append(Job(words, output=shown.to / f"{name}.txt"))
@@ -271,8 +272,9 @@ def _t_tests(shown: Shown) -> list[Job]:
         of_column = [entry for entry in shown.entries if entry.column == column]
         systems = []
         for translation in dict.fromkeys(map(translation_of, of_column)):
-            run = translation.run(shown.seed)
-            systems.append(f"{run.folder}:{run.key}" if run.key else str(run.folder))
+            decoding = translation.decoding(shown.seed)
+            folder, key = decoding.run.folder, decoding.key
+            systems.append(f"{folder}:{key}" if key else str(folder))
         words = ["compare", *systems, "--metric", measure, "--t-test"]
         jobs.append(shown.job(f"t-test-{column}", words))
     return jobs

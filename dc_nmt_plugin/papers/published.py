@@ -127,7 +127,6 @@ def differing_settings(
         for flag in training.keys() - model.keys():
             flags.pop(flag, None)
         return _in_words(model, flags)
-    training.pop("--max-tokens", None)
     differences = _in_words(
         {TOKENS: recipe.tokens, **training, **model},
         {TOKENS: NOT_GIVEN if tokens is None else tokens, **flags},

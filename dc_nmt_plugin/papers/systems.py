@@ -10,10 +10,10 @@ from pathlib import Path
 from ..errors import UserError
 from ..files import read_yaml
 from ..flags import as_flags
-from ..recipes.plan import Experiment, plan_run
+from ..recipes.plan import Experiment, plan_decoding
 from ..recipes.recipe import load
+from ..recipes.scoring import PlannedDecoding
 from ..recipes.settings import TaskSettings, settings_of
-from ..recipes.training import PlannedRun
 from .document import Entry
 
 MODELS = Path(__file__).with_name("models.yaml")
@@ -75,10 +75,10 @@ class NeededTranslation:
         text = "".join(short.get(word, word) for word in self.flags)
         return "".join(character for character in text if character.isalnum())
 
-    def run(self, seed: int) -> PlannedRun:
-        """Returns the run's folders."""
+    def decoding(self, seed: int) -> PlannedDecoding:
+        """Returns the decoding of the run with a seed."""
         training = self.training
-        return plan_run(
+        return plan_decoding(
             Experiment(
                 training.task,
                 training.arch,
@@ -97,7 +97,7 @@ def training_of(entry: Entry) -> NeededTraining:
     Raises:
         UserError: the task has no recipe
     """
-    default = settings_of(load(entry.task), entry.arch).name
+    default = settings_of(load(entry.task), entry.arch).like
     like = None if entry.training in ("", default) else entry.training
     return NeededTraining(entry.task, entry.arch, like, tuple(as_flags(entry.flags)))
 

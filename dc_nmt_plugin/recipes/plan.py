@@ -11,11 +11,13 @@ from ..errors import UsageError, UserError
 from ..flags import flag_value, recorded_flags
 from ..steps import Stage, Variable, filled_words, literal
 from .recipe import Recipe, load
+from .scoring import PlannedDecoding
 from .script import quoted
 from .settings import TaskSettings, for_sample, settings_of, with_updates
 from .training import (
     PLUGIN,
     PlannedRun,
+    PreparedText,
     UpdateTokens,
     longest_sentence,
     share_out,
@@ -129,7 +131,7 @@ def plan_training(
     if train.gpus is None and not for_script:
         gpus = visible_gpus()
     tokens = _tokens(settings, train, max(1, gpus))
-    tokens.check(longest_sentence(run.pieces, "train"))
+    tokens.check(longest_sentence(run.text.pieces, "train"))
     at_choice = _precision_is_open(settings, train)
     amp = at_choice and not gpus and not for_script and _multiplies_bfloat16(run)
     notes_here = [str(tokens)]
@@ -137,7 +139,7 @@ def plan_training(
         notes_here.append("linear layers multiply in bfloat16 on this CPU; --fp32: in float32")
 
     flags = _flags(run, settings, train, tokens)
-    line = training_line(run, settings.updates, settings.save_every, flags)
+    line = training_line(run, settings, flags)
     head = (
         *run_variables(run, options.seed),
         gpus_variable(str(gpus), train.gpus),
@@ -166,13 +168,13 @@ def _check_flags_of(recipe: Recipe, settings: TaskSettings) -> None:
     from ..inference.search import parse_search
     from ..models.fairseq_flags import TRAIN, parse_flags
 
-    words = ["data", "--arch", settings.arch, "--task", settings.task]
+    words = ["data", "--arch", settings.arch, "--task", settings.fairseq_task]
     words += ["--criterion", settings.criterion, *settings.flags, *settings.size_flags]
     try:
         key = "flags"
         parse_flags(TRAIN, words)
         key = "decode"
-        parse_search(["data", "--task", settings.task, *settings.decode])
+        parse_search(["data", "--task", settings.fairseq_task, *settings.decode])
     except UserError as error:
         raise recipe.problem(f"settings, {key} of {settings.arch}", str(error)) from error
 
@@ -221,13 +223,10 @@ def _flags(
 ) -> list[str]:
     """Returns the flags of fairseq-train that the recipe, the user and the machine decide."""
     flags = [literal(word) for word in settings.flags]
-    if "--max-tokens" not in flags:
-        flags += ["--max-tokens", ""]
-    size = ["$MAX_TOKENS", "--update-freq", "$UPDATE_FREQ"]
     if train.update_freq:
-        size = [str(tokens.max_tokens)]
-    after = flags.index("--max-tokens") + 1
-    flags[after : after + 1] = size
+        flags += ["--max-tokens", str(tokens.max_tokens)]
+    else:
+        flags += ["--max-tokens", "$MAX_TOKENS", "--update-freq", "$UPDATE_FREQ"]
     # fairseq takes the last value of a flag: these win over the recipe's
     flags += ["--seed", "$SEED", *map(literal, (*settings.size_flags, *train.flags))]
     if train.update_freq and train.update_freq > 1:
@@ -235,7 +234,7 @@ def _flags(
     # fairseq uses all GPUs, and with --cpu starts a process for each
     flags += ["--distributed-world-size", "$PROCESSES", "$CPU"]
     # before the text is prepared nobody knows the longest sentence
-    longest = longest_sentence(run.pieces, "valid")
+    longest = longest_sentence(run.text.pieces, "valid")
     if longest > tokens.max_tokens:
         flags += ["--max-tokens-valid", str(longest)]
     return flags
@@ -252,7 +251,7 @@ def run_variables(run: PlannedRun, seed: int) -> list[Variable]:
     """Returns the variables of every plan for a run: text, runs, seed, plugin."""
     out = run.folder.parent
     return [
-        data_variable(run.data),
+        data_variable(run.text.data),
         Variable("OUT", str(out), f"${{OUT:-{quoted(str(out))}}}", "the runs"),
         Variable("SEED", str(seed), f"${{SEED:-{seed}}}"),
         PLUGIN,
@@ -284,17 +283,36 @@ def _batch_variables(tokens: UpdateTokens, limit: int) -> list[Variable]:
     ]
 
 
-# -- a run, which its training and its evaluation share ----------------------------------------
+# -- a run, and a way to translate with its model ----------------------------------------------
 
 
-def plan_run(options: Experiment) -> PlannedRun:
-    """Returns the run that its training and its evaluation share.
+def plan_decoding(options: Experiment) -> PlannedDecoding:
+    """Returns the decoding that ``dc-nmt evaluate`` makes with the model of a run.
 
     Raises:
-        UserError: an unknown task or architecture
+        UserError: an unknown task or architecture, or a name that no folder can have
     """
     recipe = load(options.task)
-    return _planned_run(recipe, options, _settings(recipe, options))
+    settings = _settings(recipe, options)
+    if not re.fullmatch(r"[\w.]*", options.decoding) or options.decoding in recipe.splits:
+        raise UsageError(
+            f"--as: {options.decoding!r} becomes a part of folders' names: use letters, digits, "
+            f"_ and ., and none of {', '.join(recipe.splits)}"
+        )
+    mean = "average"
+    # another number of checkpoints leaves the mean of the run's own decoding as it is
+    if options.average is not None and (options.decoding or options.subset != "test"):
+        mean = f"average-{options.average}"
+    return PlannedDecoding(
+        run=_planned_run(recipe, options, settings),
+        name=options.decoding,
+        split=options.subset,
+        subset=recipe.subset(options.subset),
+        average=settings.average,
+        mean=mean,
+        search=settings.decode,
+        score=_score_flags(recipe, settings, options.subset),
+    )
 
 
 def _settings(recipe: Recipe, options: Experiment) -> TaskSettings:
@@ -307,39 +325,26 @@ def _settings(recipe: Recipe, options: Experiment) -> TaskSettings:
 
 
 def _planned_run(recipe: Recipe, options: Experiment, settings: TaskSettings) -> PlannedRun:
-    if not re.fullmatch(r"[\w.]*", options.decoding) or options.decoding in recipe.splits:
-        raise UsageError(
-            f"--as: {options.decoding!r} becomes a part of folders' names: use letters, digits, "
-            f"_ and ., and none of {', '.join(recipe.splits)}"
-        )
     name = options.name or _default_name(recipe, options, settings)
-    mean = "average"
-    # another number of checkpoints leaves the mean of the run's own decoding as it is
-    if options.average is not None and (options.decoding or options.subset != "test"):
-        mean = f"average-{options.average}"
+    text = PreparedText(
+        recipe.source,
+        recipe.target,
+        recipe.data_folder(options.out, options.sample),
+        recipe.task.bpe[settings.bpe].suffix,
+    )
     return PlannedRun(
-        arch=settings.arch,
-        task=settings.task,
-        criterion=settings.criterion,
-        source=recipe.source,
-        target=recipe.target,
-        data=recipe.data_folder(options.out, options.sample),
-        segmentation=recipe.task.bpe[settings.bpe].suffix,
-        folder=recipe.output_folder(recipe.name, options.out, options.sample) / name,
-        average=settings.average,
-        decode=settings.decode,
-        score=_score_flags(recipe, settings, options.subset),
-        decoding=options.decoding,
-        split=options.subset,
-        subset=recipe.subset(options.subset),
-        mean=mean,
+        settings.arch,
+        settings.fairseq_task,
+        settings.criterion,
+        text,
+        recipe.output_folder(recipe.name, options.out, options.sample) / name,
     )
 
 
 def _default_name(recipe: Recipe, options: Experiment, settings: TaskSettings) -> str:
     """Returns the name of the run's folder: ARCH-SIZE-LIKE-sSEED, without empty parts."""
     like = options.like or ""
-    if like == settings_of(recipe, options.arch, options.size).name:
+    if like == settings_of(recipe, options.arch, options.size).like:
         like = ""  # the settings in use anyway
     like = re.sub(r"[^\w.-]+", "_", like)
     parts = [settings.arch, settings.size, like, f"s{options.seed}"]
@@ -355,7 +360,7 @@ def _score_flags(recipe: Recipe, settings: TaskSettings, split: str) -> tuple[st
         flags += ["--truecased"]
     if settings.metrics:
         flags += ["--metrics", literal(settings.metrics)]
-    flags += ["--main" if recipe.own else "--paper", literal(settings.paper)]
+    flags += ["--main" if recipe.own else "--paper", literal(settings.main_metric)]
     return tuple(flags)
 
 

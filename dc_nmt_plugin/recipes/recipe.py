@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -265,19 +266,22 @@ class Recipe:
         if not self.task.archs:
             raise self.problem("archs", "is empty; name an architecture, or leave archs out")
         for name, entry in self.task.settings.items():
-            of_sizes = {f"sizes.{size}": flags for size, flags in (entry.sizes or {}).items()}
-            for key, flags in {"flags": entry.flags, "decode": entry.decode, **of_sizes}.items():
-                self._check_flags(f"settings.{name}.{key}", flags or "")
+            key = f"settings.{name}"
+            self._check_flags(f"{key}.decode", entry.decode or "", SET_ELSEWHERE)
+            of_training = SET_ELSEWHERE | {"--max-tokens": "max_tokens"}
+            self._check_flags(f"{key}.flags", entry.flags or "", of_training)
+            for size, flags in (entry.sizes or {}).items():
+                self._check_flags(f"{key}.sizes.{size}", flags, of_training)
 
-    def _check_flags(self, key: str, flags: str) -> None:
+    def _check_flags(self, key: str, flags: str, set_elsewhere: Mapping[str, str]) -> None:
         try:
             words = shlex.split(flags)
         except ValueError as error:  # an unclosed quote
             raise self.problem(key, f"{error} in {flags!r}") from error
         for word in words:
             flag = word.partition("=")[0]
-            if flag in SET_ELSEWHERE:
-                raise self.problem(key, f"{flag} is set by {SET_ELSEWHERE[flag]}; leave it out")
+            if flag in set_elsewhere:
+                raise self.problem(key, f"{flag} is set by {set_elsewhere[flag]}; leave it out")
 
     def _check_names(self) -> None:
         """Checks the names of metrics and architectures; a packaged recipe has none that is new."""

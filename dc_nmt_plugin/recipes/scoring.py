@@ -7,42 +7,97 @@ The record decides what is done.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from ..checkpoints.names import BEST, LAST, UPDATE, numbered
 from ..errors import UsageError, UserError, counted
 from ..flags import typed_flags
 from ..runs.finding import is_its_text, text_file
-from ..runs.record import RECORD, read_record
+from ..runs.record import RECORD, read_record, record_of
 from ..steps import TO, Line, Stage, Step, Variable, filled_words, literal, stamp_of
 from .training import PlannedRun
 
 
-def evaluation_stage(run: PlannedRun, variables: Sequence[Variable], seed: int) -> Stage:
+@dataclass(frozen=True)
+class PlannedDecoding:
+    """One way to translate a set with the model of a run, and to score the translation.
+
+    `search` and `score` are words of a plan's lines.
+    """
+
+    run: PlannedRun
+    name: str  # such as aux1, if the run is decoded in several ways; "" for the recipe's
+    split: str  # translated set: test, valid or a further test set
+    subset: str  # fairseq's name of the set
+    average: int  # number of averaged last checkpoints; 0: only the best one
+    mean: str  # name of the folder of their mean, in the run's folder
+    search: tuple[str, ...]  # flags of fairseq-generate
+    score: tuple[str, ...]  # flags of dc-nmt score
+
+    @property
+    def checkpoint(self) -> Path:
+        """Returns the model that translates: the mean of the last checkpoints, or the best one."""
+        return self.run.folder / self.mean / "checkpoint.pt"
+
+    @property
+    def key(self) -> str:
+        """Returns the translated set and the decoding; "" for the recipe's of the test set."""
+        subset = "" if self.split == "test" else self.split
+        return ".".join(filter(None, (subset, self.name)))
+
+    @property
+    def suffix(self) -> str:
+        """Returns the end of the names of this decoding's files."""
+        return f"-{self.key}" if self.key else ""
+
+    @property
+    def score_log(self) -> Path:
+        return self.run.folder / f"score{self.suffix}.log"
+
+    def raw_text(self, language: str) -> Path:
+        """Returns the untokenised text of the set."""
+        return self.run.text.raw / f"{self.split}.{language}"
+
+    def has_scores(self) -> bool:
+        """Returns True if the training is finished, and this translation has scores."""
+        record = record_of(self.run.folder)
+        decoding = record and record.decoding(self.key)
+        return bool(decoding and decoding.scores) and self.run.is_trained()
+
+
+def evaluation_stage(decoding: PlannedDecoding, variables: Sequence[Variable], seed: int) -> Stage:
     """Returns the steps that average, translate and score.
 
     Args:
-        run: the run
+        decoding: of the model of a run
         variables: of the plan
         seed: of the run
     """
-    last = f"average the last {counted(run.average, 'checkpoint')}"
+    run = decoding.run
     kept, notes_here = _update_checkpoints(run), []
-    if run.is_trained() and 0 < len(kept) < run.average:
+    if run.is_trained() and 0 < len(kept) < decoding.average:
         notes_here.append(
-            f"{run.checkpoints}: {len(kept)} of {run.average} update checkpoints (the training "
-            f"keeps no more than its own --average): the mean is of {', '.join(_averaged_now(run))}"
+            f"{run.checkpoints}: {len(kept)} of {decoding.average} update checkpoints (the "
+            "training keeps no more than its own --average): the mean is of "
+            f"{', '.join(_averaged_now(decoding))}"
         )
-    what = last if run.average else "take the best checkpoint"
+    what = "take the best checkpoint"
+    if decoding.average:
+        what = f"average the last {counted(decoding.average, 'checkpoint')}"
     average = Step(
-        f"{run.arch}: {what}", f"$RUN/{run.mean}", [_average(run)], is_done=lambda: is_averaged(run)
+        f"{run.arch}: {what}",
+        f"$RUN/{decoding.mean}",
+        [_average(decoding)],
+        is_done=lambda: is_averaged(decoding),
     )
     translate = Step(
-        f"{run.arch}: translate {'the test set' if run.split == 'test' else run.split}",
-        f"$RUN/generate{run.suffix}",
-        [_translate(run)],
-        is_done=lambda: is_translated(run),
+        f"{run.arch}: translate {'the test set' if decoding.split == 'test' else decoding.split}",
+        f"$RUN/generate{decoding.suffix}",
+        [_translate(decoding)],
+        is_done=lambda: is_translated(decoding),
     )
-    line, log = _score(run), f"$RUN/score{run.suffix}.log"
+    line, log = _score(decoding), f"$RUN/score{decoding.suffix}.log"
     known = {each.name: each for each in (*variables, run.variable(seed))}
     words = filled_words(line.words[2:], known)
     score = Step(
@@ -50,7 +105,7 @@ def evaluation_stage(run: PlannedRun, variables: Sequence[Variable], seed: int) 
         "$RUN",
         [line],
         log=log,
-        is_done=lambda: is_scored(run, words),
+        is_done=lambda: is_scored(decoding, words),
         in_place=True,
     )
     return Stage(
@@ -65,25 +120,26 @@ def evaluation_stage(run: PlannedRun, variables: Sequence[Variable], seed: int) 
 # -- the mean of the last checkpoints ----------------------------------------------------------
 
 
-def _average(run: PlannedRun) -> Line:
-    which = ["$RUN/checkpoints", "--last", str(run.average), "--kind", "update"]
-    if run.average == 0:
+def _average(decoding: PlannedDecoding) -> Line:
+    which = ["$RUN/checkpoints", "--last", str(decoding.average), "--kind", "update"]
+    if decoding.average == 0:
         which = [f"$RUN/checkpoints/{BEST}"]
-    elif run.is_trained() and len(_update_checkpoints(run)) < run.average:
-        which = [f"$RUN/checkpoints/{name}" for name in _averaged_now(run)]
+    elif decoding.run.is_trained() and len(_update_checkpoints(decoding.run)) < decoding.average:
+        which = [f"$RUN/checkpoints/{name}" for name in _averaged_now(decoding)]
     return Line(("dc-nmt", "average", *which, "--out", f"{TO}/checkpoint.pt"))
 
 
-def _averaged_now(run: PlannedRun) -> list[str]:
+def _averaged_now(decoding: PlannedDecoding) -> list[str]:
     """Returns the names of the checkpoints that the mean is to be of.
 
     A finished training kept no more than its own ``--average``: then its last checkpoint counts
     too, but no update twice.
     """
-    if run.average == 0:
+    if decoding.average == 0:
         return [BEST]
-    names = _update_checkpoints(run)[-run.average :]
-    if len(names) < run.average and run.is_trained() and (run.checkpoints / LAST).is_file():
+    run = decoding.run
+    names = _update_checkpoints(run)[-decoding.average :]
+    if len(names) < decoding.average and run.is_trained() and (run.checkpoints / LAST).is_file():
         end = read_record(run.folder).training.updates
         if not names or not names[-1].endswith(f"_{end}.pt"):
             names.append(LAST)
@@ -96,7 +152,7 @@ def _update_checkpoints(run: PlannedRun) -> list[str]:
     return [path.name for _, path in numbered(run.checkpoints, UPDATE)]
 
 
-def is_averaged(run: PlannedRun) -> bool:
+def is_averaged(decoding: PlannedDecoding) -> bool:
     """Returns True if the mean is of the checkpoints that are there now, or none are there.
 
     Raises:
@@ -104,18 +160,18 @@ def is_averaged(run: PlannedRun) -> bool:
     """
     from ..checkpoints.loading import averaged_names, updates_of
 
-    check_run(run)
-    if not run.checkpoint.is_file():
+    check_run(decoding.run)
+    if not decoding.checkpoint.is_file():
         return False
-    names = averaged_names(str(run.checkpoint))
-    now = _averaged_now(run)
-    newest = run.checkpoints / now[-1] if now else None
+    names = averaged_names(str(decoding.checkpoint))
+    now = _averaged_now(decoding)
+    newest = decoding.run.checkpoints / now[-1] if now else None
     if newest is None or not newest.is_file():
-        return len(names) == max(1, run.average)
+        return len(names) == max(1, decoding.average)
     if names != tuple(now):
         return False
     # the name of the best checkpoint, or of the last one, says nothing about its updates
-    return updates_of(str(newest)) == updates_of(str(run.checkpoint))
+    return updates_of(str(newest)) == updates_of(str(decoding.checkpoint))
 
 
 def check_run(run: PlannedRun) -> None:
@@ -123,9 +179,9 @@ def check_run(run: PlannedRun) -> None:
     record = read_record(run.folder)
     if record.architecture not in (None, run.arch):
         raise UsageError(f"{run.folder} has a run of {record.architecture}, not of {run.arch}")
-    if not is_its_text(record, run.binarised):
+    if not is_its_text(record, run.text.binarised):
         raise UserError(
-            f"{run.folder} was trained when {run.binarised} had other text: train anew with "
+            f"{run.folder} was trained when {run.text.binarised} had other text: train anew with "
             "another --name, or prepare that text again"
         )
 
@@ -133,29 +189,31 @@ def check_run(run: PlannedRun) -> None:
 # -- translation -------------------------------------------------------------------------------
 
 
-def _translate(run: PlannedRun) -> Line:
-    words = ["fairseq-generate", f"$DATA/bin{run.segmentation}", "--user-dir", "$USER_DIR"]
-    words += ["--task", run.task, "--source-lang", run.source, "--target-lang", run.target]
-    words += ["--path", f"$RUN/{run.mean}/checkpoint.pt", "--gen-subset", run.subset]
-    return Line((*words, "--results-path", TO, *map(literal, run.decode)))
+def _translate(decoding: PlannedDecoding) -> Line:
+    text = decoding.run.text
+    words = ["fairseq-generate", f"$DATA/bin{text.segmentation}", "--user-dir", "$USER_DIR"]
+    words += ["--task", decoding.run.fairseq_task]
+    words += ["--source-lang", text.source, "--target-lang", text.target]
+    words += ["--path", f"$RUN/{decoding.mean}/checkpoint.pt", "--gen-subset", decoding.subset]
+    return Line((*words, "--results-path", TO, *map(literal, decoding.search)))
 
 
-def is_translated(run: PlannedRun) -> bool:
+def is_translated(decoding: PlannedDecoding) -> bool:
     """Returns True if the record has this translation by this model, of the text that is here."""
     from ..checkpoints.loading import averaged_names, updates_of
     from ..runs.translation import number_averaged
 
-    known = read_record(run.folder).decoding(run.key)
-    if known is None or not (run.folder / f"generate{run.suffix}").is_dir():
+    folder, text = decoding.run.folder, decoding.run.text
+    known = read_record(folder).decoding(decoding.key)
+    if known is None or not (folder / f"generate{decoding.suffix}").is_dir():
         return False
-    model = str(run.checkpoint)
+    model = str(decoding.checkpoint)
     averaged = number_averaged(averaged_names(model))
     if (known.updates, known.averaged) != (updates_of(model), averaged):
         return False
-    if known.search != typed_flags(run.decode):
+    if known.search != typed_flags(decoding.search):
         return False
-    languages = (run.source, run.target)
-    texts = [text_file(run.folder, run.raw / f"{run.split}.{name}") for name in languages]
+    texts = [text_file(folder, decoding.raw_text(name)) for name in (text.source, text.target)]
     pairs = zip([known.source, *known.references], texts, strict=False)
     return all(file is None or now.sha256 in (None, file.sha256) for file, now in pairs)
 
@@ -163,22 +221,23 @@ def is_translated(run: PlannedRun) -> bool:
 # -- scores ------------------------------------------------------------------------------------
 
 
-def _score(run: PlannedRun) -> Line:
-    translated = f"$RUN/generate{run.suffix}"
-    words = ["dc-nmt", "score", f"{translated}/generate-{run.subset}.txt"]
+def _score(decoding: PlannedDecoding) -> Line:
+    text, split = decoding.run.text, decoding.split
+    translated = f"$RUN/generate{decoding.suffix}"
+    words = ["dc-nmt", "score", f"{translated}/generate-{decoding.subset}.txt"]
     words += ["--generate-log", f"{translated}.log"]
-    words += ["--source", f"$DATA/raw/{run.split}.{run.source}"]
-    words += ["--reference", f"$DATA/raw/{run.split}.{run.target}"]
-    words += ["--source-lang", run.source, "--target-lang", run.target, *run.score]
-    words += ["--detokenized", f"$RUN/hypotheses{run.suffix}.{run.target}"]
-    if run.decoding:
-        words += ["--as", run.decoding]
-    if run.split != "test":
-        words += ["--subset", run.split]
+    words += ["--source", f"$DATA/raw/{split}.{text.source}"]
+    words += ["--reference", f"$DATA/raw/{split}.{text.target}"]
+    words += ["--source-lang", text.source, "--target-lang", text.target, *decoding.score]
+    words += ["--detokenized", f"$RUN/hypotheses{decoding.suffix}.{text.target}"]
+    if decoding.name:
+        words += ["--as", decoding.name]
+    if split != "test":
+        words += ["--subset", split]
     return Line((*words, "--out", f"$RUN/{RECORD}"))
 
 
-def is_scored(run: PlannedRun, words: Sequence[str]) -> bool:
+def is_scored(decoding: PlannedDecoding, words: Sequence[str]) -> bool:
     """Returns True if ``dc-nmt score WORDS`` has entered its scores into the record."""
-    decoding = read_record(run.folder).decoding(run.key)
-    return decoding is not None and bool(decoding.scores) and decoding.stamp == stamp_of(words)
+    known = read_record(decoding.run.folder).decoding(decoding.key)
+    return known is not None and bool(known.scores) and known.stamp == stamp_of(words)

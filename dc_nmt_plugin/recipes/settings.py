@@ -2,8 +2,9 @@
 
 1. ``DEFAULTS``
 2. the recipe's entries, from the general to the special: ``all``, the direction, the family, the
-   variant, the architecture with its size. Before each comes the paper that it names by ``like``.
-3. the paper of ``--like``, with the recipe's own changes to it
+   variant, the architecture with its size. Each comes after the entry of ``papers.yaml`` that it
+   names by ``like``.
+3. the entry of ``--like``, or that of ``big`` for a big architecture, with the recipe's own changes
 4. flags of the command line, which plan.py appends
 """
 
@@ -40,9 +41,9 @@ _NARROW = {
 class TaskSettings:
     """Settings of one architecture on one task."""
 
-    name: str  # of the entry of papers.yaml
+    like: str  # entry of papers.yaml; "" for none
     arch: str  # value of --arch, with its size
-    task: str  # names of fairseq's, for the architecture
+    fairseq_task: str  # value of --task
     criterion: str
     source: str  # place of the published settings, and the unpublished settings
     size: str  # one of the task's own sizes, part of the run's folder name; "" without sizes
@@ -55,7 +56,7 @@ class TaskSettings:
     average: int  # number of averaged last checkpoints; 0: only the best one
     flags: tuple[str, ...]  # of fairseq-train
     decode: tuple[str, ...]  # of fairseq-generate
-    paper: str  # metric of the paper, of dc-nmt score
+    main_metric: str  # metric of the paper, of dc-nmt score
     metrics: str  # all metrics
 
 
@@ -69,26 +70,37 @@ def settings_of(
         recipe: of the task
         arch: with or without size; without, the paper's size is added
         size: another size, such as ``big``; ``base`` for the size without a name
-        like: an entry of ``papers.yaml``: train with the settings of that paper instead
+        like: an entry of ``papers.yaml``: train with these settings instead
 
     Raises:
         UserError: no such architecture, no such size of it, or no such settings
     """
     family = translation_family(arch)
-    _, values = _merged(recipe, family, arch, like)
-    task_size, arch = _sized(values, family, arch, size)
-    name, values = _merged(recipe, family, arch, like)  # now with the entry for this size
-    if "big" in values and re.search(r"_big(_|$)", arch):
-        name, values = _merged(recipe, family, arch, values["big"])
-    place = f"{recipe.path}: settings.{name}"
+    of_like = {} if like is None else _of_like(recipe, like)
+    task_size, arch = _sized(_of_recipe(recipe, family, arch) | of_like, family, arch, size)
+    of_recipe = _of_recipe(recipe, family, arch)  # with the entry for this size, too
+    if not (of_recipe or of_like):
+        raise UserError(f"{recipe.path}: settings: has nothing for {arch}")
+    big = (of_recipe | of_like).get("big")
+    if big and re.search(r"_big(_|$)", arch):
+        of_like = _of_like(recipe, big)
+    return _task_settings(recipe, family, arch, task_size, DEFAULTS | of_recipe | of_like)
+
+
+def _task_settings(
+    recipe: Recipe, family: Family, arch: str, task_size: str, values: dict[str, Any]
+) -> TaskSettings:
+    """Checks merged values, and returns them with their types."""
+    like = values.get("like", "")
+    place = f"{recipe.path}: settings.{like}"
     check_choices(f"{place}.bpe", [values["bpe"]], recipe.task.bpe, error=UserError)
     for key in REQUIRED:
         if not values.get(key):
             raise UserError(f"{place}.{key}: is missing")
     return TaskSettings(
-        name=name,
+        like=like,
         arch=arch,
-        task=family.task,
+        fairseq_task=family.task,
         criterion=family.criterion,
         source=values["source"],
         size=task_size,
@@ -101,52 +113,39 @@ def settings_of(
         average=values["average"],
         flags=tuple(shlex.split(values["flags"])),
         decode=tuple(shlex.split(values["decode"])),
-        paper=values["paper"],
+        main_metric=values["paper"],
         metrics=values["metrics"],
     )
 
 
-def _merged(
-    recipe: Recipe, family: Family, arch: str, like: str | None
-) -> tuple[str, dict[str, Any]]:
-    """Merges the entries for an architecture, as the head of this file says.
-
-    Returns:
-        the name of the last paper, and the values of a :class:`SettingsEntry`, without None
-    """
+def _of_recipe(recipe: Recipe, family: Family, arch: str) -> dict[str, Any]:
+    """Returns the values of the recipe's entries for an architecture, from general to special."""
     entries = recipe.task.settings
     variants = [v for v in variants_of(family) if arch == v or arch.startswith(f"{v}_")]
     values: dict[str, Any] = {}
-    paper = ""
     for name in dict.fromkeys(["all", recipe.direction, family.name, *variants, arch]):
         if name in entries:
-            values |= _with_paper(entries[name], f"{recipe.path}: settings.{name}.like")
-            paper = entries[name].like or paper
-    if like is not None:
-        values |= _of_like(recipe, like)
-        paper = like
-    if not values:
-        raise UserError(f"{recipe.path}: settings: has nothing for {arch}")
-    return paper, DEFAULTS | values
+            values |= _values(entries[name], f"{recipe.path}: settings.{name}.like")
+    return values
 
 
 def _of_like(recipe: Recipe, like: str) -> dict[str, Any]:
-    """Returns the values of ``--like``, with the recipe's own changes to them."""
-    own = [entry for entry in recipe.task.settings.values() if entry.like == like]
-    values = _with_paper(own[0] if own else SettingsEntry(like=like), "--like")
+    """Returns the values of an entry of ``papers.yaml``, with the recipe's own changes to them."""
+    changed = [entry for entry in recipe.task.settings.values() if entry.like == like]
+    values = _values(changed[0] if changed else SettingsEntry(like=like), "--like")
     if values.get("bpe") not in recipe.task.bpe:
         values.pop("bpe", None)  # this task has no such segmentation: use its default
     return values
 
 
-def _with_paper(entry: SettingsEntry, place: str) -> dict[str, Any]:
-    """Returns the values of an entry, after those of the paper that it names."""
+def _values(entry: SettingsEntry, place: str) -> dict[str, Any]:
+    """Returns the values of an entry, after those of the entry that it names by ``like``."""
     values = {key: value for key, value in vars(entry).items() if value is not None}
     if entry.like is None:
         return values
     papers = _papers()
     check_choices(place, [entry.like], papers, error=UserError)
-    return _with_paper(papers[entry.like], place) | values
+    return _values(papers[entry.like], place) | values
 
 
 @cache
@@ -162,22 +161,22 @@ def _sized(values: dict[str, Any], family: Family, arch: str, size: str | None) 
     Raises:
         UserError: neither has this size
     """
-    own = list(values["sizes"])
-    if size in own:
+    task_sizes = list(values.get("sizes", {}))
+    if size in task_sizes:
         return str(size), arch
     if size is not None and "--encoder-embed-dim" in values.get("flags", "").split():
-        others = f"; it has the sizes {', '.join(own)}" if own else ""
+        others = f"; it has the sizes {', '.join(task_sizes)}" if task_sizes else ""
         raise UsageError(
             f"--size {size}: the recipe's own flags set the model's width{others}. For another, "
             "change the recipe, or give --encoder-embed-dim and the others behind it with --name"
         )
-    suffix = values["size"] if size is None else size.replace("base", "")
+    suffix = values.get("size", "") if size is None else size.replace("base", "")
     # a size in the name of the architecture wins
     sized = f"{arch}_{suffix}" if suffix and arch in variants_of(family) else arch
     if sized not in _known():
-        sizes = [*own, *_sizes_of(arch, family)]
+        sizes = [*task_sizes, *_sizes_of(arch, family)]
         raise UsageError(f"--size {suffix}: there is no {sized!r}; there are {', '.join(sizes)}")
-    return (own[0] if own else ""), sized
+    return (task_sizes[0] if task_sizes else ""), sized
 
 
 def _sizes_of(arch: str, family: Family) -> list[str]:

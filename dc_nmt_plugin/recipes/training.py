@@ -18,6 +18,7 @@ from ..steps import Line, Step, Variable
 
 if TYPE_CHECKING:
     from ..runs.record import Flags
+    from .settings import TaskSettings
 
 PLUGIN = Variable(
     "USER_DIR",
@@ -31,27 +32,13 @@ WHILE_TRAINING = ("machine", "log", "batch", "checkpoints")
 
 
 @dataclass(frozen=True)
-class PlannedRun:
-    """A training run in its own folder, and one way to translate with its model.
+class PreparedText:
+    """The text that ``dc-nmt prepare`` makes for a run, in one direction."""
 
-    `decode` and `score` are words of a plan's lines.
-    """
-
-    arch: str  # fairseq's
-    task: str
-    criterion: str
     source: str  # languages
     target: str
-    data: Path  # folder of the prepared text
-    segmentation: str  # end of the names of its folders in the data; "" for the default
-    folder: Path  # of the run
-    average: int  # number of averaged last checkpoints; 0: only the best one
-    decode: tuple[str, ...]  # flags of fairseq-generate
-    score: tuple[str, ...]  # flags of dc-nmt score
-    decoding: str = ""  # name of this decoding, such as aux1, if the run is decoded in several ways
-    split: str = "test"  # translated set: test, valid or a further test set
-    subset: str = "test"  # fairseq's name of the set
-    mean: str = "average"  # name of the folder of their mean, in the run's folder
+    data: Path  # folder
+    segmentation: str  # end of the names of its folders; "" for the default
 
     @property
     def raw(self) -> Path:
@@ -68,29 +55,20 @@ class PlannedRun:
         """Returns the folder that fairseq reads."""
         return self.data / f"bin{self.segmentation}"
 
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A training run in its own folder."""
+
+    arch: str  # value of --arch
+    fairseq_task: str  # value of --task
+    criterion: str
+    text: PreparedText
+    folder: Path
+
     @property
     def checkpoints(self) -> Path:
         return self.folder / "checkpoints"
-
-    @property
-    def checkpoint(self) -> Path:
-        """Returns the model that translates: the mean of the last checkpoints, or the best one."""
-        return self.folder / self.mean / "checkpoint.pt"
-
-    @property
-    def key(self) -> str:
-        """Returns the translated set and the decoding; "" for the recipe's of the test set."""
-        subset = "" if self.split == "test" else self.split
-        return ".".join(filter(None, (subset, self.decoding)))
-
-    @property
-    def suffix(self) -> str:
-        """Returns the end of the names of this decoding's files."""
-        return f"-{self.key}" if self.key else ""
-
-    @property
-    def score_log(self) -> Path:
-        return self.folder / f"score{self.suffix}.log"
 
     def variable(self, seed: int) -> Variable:
         """Returns RUN, the folder of the run; in a script, in $OUT and with the script's seed."""
@@ -111,14 +89,6 @@ class PlannedRun:
         last_update = record.settings.get("max-update")
         updates = record.training.updates
         return updates is not None and isinstance(last_update, int) and updates >= last_update
-
-    def is_scored(self) -> bool:
-        """Returns True if the training is finished, and its translation has scores."""
-        from ..runs.record import record_of
-
-        record = record_of(self.folder)
-        decoding = record and record.decoding(self.key)
-        return bool(decoding and decoding.scores) and self.is_trained()
 
     def _program_ended(self) -> bool:
         """Returns True if fairseq-train came to its end, also before, as with --patience."""
@@ -173,21 +143,21 @@ def longest_sentence(folder: Path, split: str) -> int:
     return max((n + 1 for name, n in lengths.items() if name.startswith(split)), default=0)
 
 
-def training_line(run: PlannedRun, updates: int, save_every: int, flags: Sequence[str]) -> Line:
+def training_line(run: PlannedRun, settings: TaskSettings, flags: Sequence[str]) -> Line:
     """Returns the command line of a run's training.
 
     Args:
         run: the run
-        updates: number of training updates
-        save_every: updates between two checkpoints
+        settings: with the numbers of updates and checkpoints
         flags: further flags of fairseq-train, words of a plan's line
     """
-    words = ["fairseq-train", f"$DATA/bin{run.segmentation}", "--user-dir", "$USER_DIR"]
-    words += ["--arch", run.arch, "--task", run.task, "--criterion", run.criterion]
-    words += ["--source-lang", run.source, "--target-lang", run.target]
-    words += ["--max-update", str(updates), "--save-interval-updates", str(save_every)]
-    words += ["--keep-interval-updates", str(max(run.average, 1)), "--no-epoch-checkpoints"]
-    words += ["--log-format", "json", "--log-interval", "1" if updates < 100 else "10"]
+    text, every, kept = run.text, settings.save_every, max(settings.average, 1)
+    words = ["fairseq-train", f"$DATA/bin{text.segmentation}", "--user-dir", "$USER_DIR"]
+    words += ["--arch", run.arch, "--task", run.fairseq_task, "--criterion", run.criterion]
+    words += ["--source-lang", text.source, "--target-lang", text.target]
+    words += ["--max-update", str(settings.updates), "--save-interval-updates", str(every)]
+    words += ["--keep-interval-updates", str(kept), "--no-epoch-checkpoints"]
+    words += ["--log-format", "json", "--log-interval", "1" if settings.updates < 100 else "10"]
     return Line((*words, *flags, "--save-dir", "$RUN/checkpoints"))
 
 
@@ -242,8 +212,8 @@ def is_trained_so(run: PlannedRun, settings: Flags, tokens: int, *, any_precisio
         f"{setting.name} {shown(setting.value)} there, {shown(setting.other_value)} now"
         for setting in differing(before, now)
     ]
-    if not is_its_text(record, run.binarised):
-        other.append(f"other text in {run.binarised}")
+    if not is_its_text(record, run.text.binarised):
+        other.append(f"other text in {run.text.binarised}")
     if other:
         raise UserError(
             f"{run.folder} has a run with other data or settings ({'; '.join(other)}): "

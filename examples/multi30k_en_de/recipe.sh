@@ -98,9 +98,9 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_standard \
   --no-epoch-checkpoints --log-format json --log-interval 10 --encoder-layers 4 \
   --decoder-layers 4 --encoder-embed-dim 128 --decoder-embed-dim 128 --encoder-ffn-embed-dim 256 \
   --decoder-ffn-embed-dim 256 --encoder-attention-heads 4 --decoder-attention-heads 4 \
-  --share-all-embeddings --dropout 0.1 --label-smoothing 0.1 --clip-norm 1.0 \
-  --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --optimizer adam \
-  --adam-betas '(0.9, 0.98)' --lr 3e-3 --lr-scheduler cosine --warmup-updates 800 --seed "$SEED" \
+  --share-all-embeddings --dropout 0.1 --label-smoothing 0.1 --clip-norm 1.0 --optimizer adam \
+  --adam-betas '(0.9, 0.98)' --lr 3e-3 --lr-scheduler cosine --warmup-updates 800 \
+  --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" --seed "$SEED" \
   --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |
   tee -a "$RUN/train.log"
 
@@ -142,9 +142,9 @@ fairseq-train "$DATA/bin" --user-dir "$USER_DIR" --arch transformer_dc --task tr
   --log-interval 10 --encoder-layers 4 --decoder-layers 4 --encoder-embed-dim 128 \
   --decoder-embed-dim 128 --encoder-ffn-embed-dim 256 --decoder-ffn-embed-dim 256 \
   --encoder-attention-heads 4 --decoder-attention-heads 4 --share-all-embeddings --dropout 0.1 \
-  --label-smoothing 0.1 --clip-norm 1.0 --max-tokens "$MAX_TOKENS" --update-freq "$UPDATE_FREQ" \
-  --optimizer adam --adam-betas '(0.9, 0.98)' --lr 3e-3 --lr-scheduler cosine \
-  --warmup-updates 800 --seed "$SEED" --distributed-world-size "$PROCESSES" $CPU \
+  --label-smoothing 0.1 --clip-norm 1.0 --optimizer adam --adam-betas '(0.9, 0.98)' --lr 3e-3 \
+  --lr-scheduler cosine --warmup-updates 800 --max-tokens "$MAX_TOKENS" \
+  --update-freq "$UPDATE_FREQ" --seed "$SEED" --distributed-world-size "$PROCESSES" $CPU \
   --save-dir "$RUN/checkpoints" 2>&1 |
   tee -a "$RUN/train.log"
 

@@ -32,13 +32,14 @@ def finished(
 ):
     """What recipes leave of the run of a row, after so many updates, or all."""
     entry = next(entry for entry in find_item(name).entries if entry.row == row)
-    run, training = translation_of(entry).run(seed), translation_of(entry).training
+    decoding, training = translation_of(entry).decoding(seed), translation_of(entry).training
+    run = decoding.run
     options = Experiment(training.task, training.arch, seed=seed, name=training.name(seed))
     train = TrainOptions(flags=training.flags, gpus=0)
     words = plan_training(options, train).command
     words = replaced(words, "--max-update", str(updates)) if updates else words
     scores = tuple(Score(name, score, "", "") for name in ("sacrebleu", "mteval-v13a"))
-    search = {**typed_flags(run.decode), "beam": beam}
+    search = {**typed_flags(decoding.search), "beam": beam}
     way = Decoding(search=search, scores=scores, updates=logged, kind="raw")
     name = run.folder.name
     flags = recorded_flags(words[words.index("--user-dir") :])

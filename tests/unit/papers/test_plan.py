@@ -21,7 +21,7 @@ from dc_nmt_plugin.papers.systems import (
     size_of,
     translation_of,
 )
-from dc_nmt_plugin.recipes.plan import Experiment, plan_run
+from dc_nmt_plugin.recipes.plan import Experiment, plan_decoding
 from dc_nmt_plugin.recipes.recipe import load
 
 OUT = Path("out")
@@ -40,20 +40,20 @@ def last(name, *rows, **more):
 
 def command_of(entry):
     """What the words of a job that shows an entry begin with, and a word that they have."""
-    decoding = translation_of(entry)
-    folder = str(decoding.run(1).folder)
+    translation = translation_of(entry)
+    folder = str(translation.decoding(1).run.folder)
     command, *rest = entry.by.split()
     if command == "analyze":
         return ("analyze", rest[0]), folder
     if command in ("probe", "translate"):
         return (command,), folder
-    return ("evaluate", decoding.training.task, decoding.training.arch), ""
+    return ("evaluate", translation.training.task, translation.training.arch), ""
 
 
 def evaluated(job):
     """The run and the flags of an evaluation, as its command reads them."""
     args, flags = evaluate.parser().parse_with_flags(job.words[1:])
-    return plan_run(values_of(Experiment, args)), tuple(flags)
+    return plan_decoding(values_of(Experiment, args)), tuple(flags)
 
 
 def test_every_reproducible_number_has_a_plan_that_ends_in_it():
@@ -66,9 +66,9 @@ def test_every_reproducible_number_has_a_plan_that_ends_in_it():
                 words = ("paper", "parameters", "--item", item.full_name)
                 assert any(job.words == words for job in found)
             elif has_run(entry):
-                decoding = translation_of(entry)
-                assert (decoding.run(1), decoding.flags) in evaluations
-                assert ("--decode-with" in decoding.flags) == (entry.part != "main")
+                translation = translation_of(entry)
+                assert (translation.decoding(1), translation.flags) in evaluations
+                assert ("--decode-with" in translation.flags) == (entry.part != "main")
                 start, folder = command_of(entry)
                 shown = [str(job) for job in found if job.words[: len(start)] == start]
                 assert any(folder in text for text in shown), (item.full_name, entry.cell)

@@ -9,15 +9,16 @@ from dc_nmt_plugin.flags import recorded_flags, typed_flags
 from dc_nmt_plugin.papers.published import differing_settings, published_number
 from dc_nmt_plugin.papers.reader import read_documents
 from dc_nmt_plugin.papers.systems import has_run, translation_of
-from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions, plan_training
+from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions, plan_decoding, plan_training
 
 
 def recipe_s(task, arch, *flags, like=None):
     """The settings of training and of search that a recipe records."""
     options = TrainOptions(flags=flags, gpus=0)
-    plan = plan_training(Experiment(task, arch, like=like), options)
+    experiment = Experiment(task, arch, like=like)
+    plan, decoding = plan_training(experiment, options), plan_decoding(experiment)
     words = plan.command[plan.command.index("--user-dir") :]
-    return recorded_flags(words), typed_flags(plan.run.decode)
+    return recorded_flags(words), typed_flags(decoding.search)
 
 
 def number(task, arch, *flags, metric="mteval-v13a", search=(), like=None, **changed):

@@ -206,7 +206,7 @@ def test_two_alphabets_have_two_dictionaries(tmp_path):
     assert settings_of(russian, "transformer").arch == "transformer"  # fairseq's: sizes are flags
     chinese = "湖边的房子有很多窗户和门吗真的"
     recipe = recipe_of(tmp_path, "a house by the lake", chinese, ("en", "zh"))
-    assert settings_of(recipe, "transformer_dc").paper == "zh"
+    assert settings_of(recipe, "transformer_dc").main_metric == "zh"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from dc_nmt_plugin.recipes import plan, preparation
 from dc_nmt_plugin.recipes.plan import (
     Experiment,
     TrainOptions,
-    plan_run,
+    plan_decoding,
     plan_training,
     run_variables,
 )
@@ -68,9 +68,9 @@ def flags_of(plan):
     return command[command.index("--log-interval") + 2 : -2]
 
 
-def evaluated(run):
-    """The steps that evaluate a run."""
-    return evaluation_stage(run, run_variables(run, 1), 1).steps
+def evaluated(decoding):
+    """The steps of an evaluation."""
+    return evaluation_stage(decoding, run_variables(decoding.run, 1), 1).steps
 
 
 def text(*words):
@@ -97,17 +97,18 @@ def test_fairseq_reads_every_architecture_s_flags(name):
     decoded = set()
     for arch in UNSIZED:
         plan = plan_training(Experiment(name, arch), TrainOptions())
-        run = plan.run
+        decoding = plan_decoding(Experiment(name, arch))
+        task = plan.run.fairseq_task
         read = parse(TRAIN, plan.command[2:])
-        assert read.arch == run.arch and read.seed == 1
+        assert read.arch == plan.run.arch and read.seed == 1
         frequency = int(flag_value(flags_of(plan), "--update-freq") or 1)
         assert read.max_tokens * frequency == plan.settings.tokens
-        if run.task not in decoded:
-            decoded.add(run.task)
-            words = ["--path", "x.pt", "--task", run.task, *run.decode]
+        if task not in decoded:
+            decoded.add(task)
+            words = ["--path", "x.pt", "--task", task, *decoding.search]
             assert parse(GENERATE, words).beam >= 4
-        find_metrics("--paper", flag_value(run.score, "--paper"))
-        assert ("--truecased" in run.score) == (name in ("wmt13_es_en", "wmt16_en_de"))
+        find_metrics("--paper", flag_value(decoding.score, "--paper"))
+        assert ("--truecased" in decoding.score) == (name in ("wmt13_es_en", "wmt16_en_de"))
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -274,22 +275,24 @@ def test_an_evaluation_is_that_of_its_training():
     task = ["iwslt15_en_vi", "transformer_dc"]
     words = ["--seed", 3, "--average", 2, "--out", "x", "--sample", 90]
     same = Experiment(*task, seed=3, average=2, out=Path("x"), sample=90)
-    assert plan_run(same) == training(*task, *words).run
-    assert plan_run(Experiment(*task, decoding="aux1")).score_log.name == "score-aux1.log"
-    own = [step.folder for step in evaluated(plan_run(same))]
+    assert plan_decoding(same).run == training(*task, *words).run
+    assert plan_decoding(Experiment(*task, decoding="aux1")).score_log.name == "score-aux1.log"
+    own = [step.folder for step in evaluated(plan_decoding(same))]
     assert own == ["$RUN/average", "$RUN/generate", "$RUN"]
-    other = plan_run(Experiment(*task, average=2, decoding="x"))  # leaves the run's own mean alone
+    other = plan_decoding(
+        Experiment(*task, average=2, decoding="x")
+    )  # leaves the run's own mean alone
     steps = evaluated(other)
     assert [step.folder for step in steps] == ["$RUN/average-2", "$RUN/generate-x", "$RUN"]
     assert "$RUN/average-2/checkpoint.pt" in steps[1].lines[0].words
     with pytest.raises(UserError, match=r"--as: '\.\./x'"):
-        plan_run(Experiment(*task, decoding="../x"))
+        plan_decoding(Experiment(*task, decoding="../x"))
 
 
 def test_both_directions_share_the_data():
     runs = [training(task, "transformer_dc").run
             for task in ("iwslt15_en_vi", "iwslt15_vi_en")]  # fmt: skip
-    assert runs[0].binarised == runs[1].binarised == Path("runs/iwslt15_en_vi/data/bin")
+    assert runs[0].text.binarised == runs[1].text.binarised == Path("runs/iwslt15_en_vi/data/bin")
     assert str(runs[1].folder) == "runs/iwslt15_vi_en/transformer_dc_iwslt_ff512-s1"
     sample = training("iwslt15_vi_en", "transformer_dc", "--sample", 99)
     assert sample.run.folder.parent.name == "iwslt15_vi_en-sample99"
@@ -342,6 +345,10 @@ def test_both_directions_share_the_data():
         ),
         (("all:\n", "all:\n    flags: --max-update=3\n"), "flags: --max-update is set by updates"),
         (("all:\n", "all:\n    flags: --arch x\n"), "settings.all.flags: --arch is set by archs"),
+        (
+            ("all:\n", "all:\n    flags: --max-tokens 9\n"),
+            "--max-tokens is set by max_tokens; leave",
+        ),
         (("all:\n", "all:\n    flags: --lr '1\n"), "settings.all.flags: No closing quotation in"),
         (("archs: [transformer_dc, ", "archs: [] # ["), "archs: is empty; name an architecture"),
         (("archs: [transformer_dc", "archs: [gru"), "archs: 'gru' is not one of the"),

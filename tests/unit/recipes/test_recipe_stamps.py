@@ -12,16 +12,11 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.flags import typed_flags
 from dc_nmt_plugin.recipes.plan import run_variables
 from dc_nmt_plugin.recipes.recipe import Segmentation, set_values
-from dc_nmt_plugin.recipes.scoring import evaluation_stage, is_averaged
-from dc_nmt_plugin.recipes.training import PlannedRun, is_trained_so
+from dc_nmt_plugin.recipes.scoring import PlannedDecoding, evaluation_stage, is_averaged
+from dc_nmt_plugin.recipes.training import PlannedRun, PreparedText, is_trained_so
 from dc_nmt_plugin.runs.record import Training, read_record
 
 FLAGS = "--dropout 0.3 --max-update 40 --max-tokens 512 --update-freq 2 --cpu --seed 1"
-
-
-def run_in(folder, average=5):
-    data = folder.parent / "data"
-    return PlannedRun("arch", "task", "criterion", "en", "de", data, "", folder, average, (), ())
 
 
 @pytest.fixture
@@ -29,7 +24,13 @@ def run(tmp_path):
     """A run of 40 updates that is finished."""
     write_run(tmp_path / "run", "arch", FLAGS, updates=40)
     (tmp_path / "run/checkpoints").mkdir()
-    return run_in(tmp_path / "run", 3)
+    text = PreparedText("en", "de", tmp_path / "data", "")
+    return PlannedRun("arch", "task", "criterion", text, tmp_path / "run")
+
+
+@pytest.fixture
+def decoding(run):
+    return PlannedDecoding(run, "", "test", "test", 3, "average", (), ())
 
 
 def test_a_segmentation_is_stamped_by_what_it_sets():
@@ -93,22 +94,22 @@ def test_a_training_that_was_killed_before_its_last_checkpoint_is_not_done(run):
     assert not asked(run, FLAGS)
 
 
-def averaged(run):
+def averaged(decoding):
     """What the mean is of, as the command names it."""
-    stage = evaluation_stage(run, run_variables(run, 1), 1)
+    stage = evaluation_stage(decoding, run_variables(decoding.run, 1), 1)
     return [word.rpartition("/")[2] for word in stage.steps[0].lines[0].words[2:-2]], stage
 
 
-def test_the_mean_counts_no_update_twice(run):
+def test_the_mean_counts_no_update_twice(run, decoding):
     updates = ["checkpoint_1_20.pt", "checkpoint_2_30.pt"]
     for name in [*updates, "checkpoint_last.pt"]:
         (run.checkpoints / name).touch()
-    names, stage = averaged(run)
+    names, stage = averaged(decoding)
     assert names == [*updates, "checkpoint_last.pt"]
     assert "2 of 3 update checkpoints" in stage.notes_here[0]
     (run.checkpoints / "checkpoint_2_40.pt").touch()
-    assert averaged(run)[0] == ["checkpoints", "--last", "3", "--kind", "update"]
-    assert averaged(replace(run, average=4))[0] == [*updates, "checkpoint_2_40.pt"]
+    assert averaged(decoding)[0] == ["checkpoints", "--last", "3", "--kind", "update"]
+    assert averaged(replace(decoding, average=4))[0] == [*updates, "checkpoint_2_40.pt"]
 
 
 def save(path, updates, names=()):
@@ -117,24 +118,24 @@ def save(path, updates, names=()):
     torch.save({**state, "averaged_checkpoints": list(names)}, path)
 
 
-def test_the_mean_is_made_again_if_it_is_not_of_the_last_checkpoints(run):
+def test_the_mean_is_made_again_if_it_is_not_of_the_last_checkpoints(run, decoding):
     names = [f"checkpoint_1_{number}.pt" for number in (10, 20, 30, 40)]
     for number, name in zip((10, 20, 30, 40), names, strict=True):
         save(run.checkpoints / name, number)
-    assert not is_averaged(run)
-    save(run.checkpoint, 40, names[1:])
-    assert is_averaged(run)
-    assert not is_averaged(replace(run, average=2))
-    save(run.checkpoint, 30, names[:3])
-    assert not is_averaged(run)
+    assert not is_averaged(decoding)
+    save(decoding.checkpoint, 40, names[1:])
+    assert is_averaged(decoding)
+    assert not is_averaged(replace(decoding, average=2))
+    save(decoding.checkpoint, 30, names[:3])
+    assert not is_averaged(decoding)
     for name in names:
         (run.checkpoints / name).unlink()
-    assert is_averaged(run), "the checkpoints are gone"
-    assert not is_averaged(replace(run, average=2))
-    best = replace(run, average=0)
+    assert is_averaged(decoding), "the checkpoints are gone"
+    assert not is_averaged(replace(decoding, average=2))
+    best = replace(decoding, average=0)
     save(run.checkpoints / "checkpoint_best.pt", 30)
-    save(run.checkpoint, 20, ["checkpoint_best.pt"])
+    save(decoding.checkpoint, 20, ["checkpoint_best.pt"])
     assert not is_averaged(best), "a later one is the best now"
-    save(run.checkpoint, 30, ["checkpoint_best.pt"])
-    assert is_averaged(best) and not is_averaged(run)
+    save(decoding.checkpoint, 30, ["checkpoint_best.pt"])
+    assert is_averaged(best) and not is_averaged(decoding)
     assert read_record(run.folder).decodings == ()
