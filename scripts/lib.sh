@@ -103,6 +103,8 @@ use_environment() {
     PYTHON=$(environment_folder "$asked")/bin/python
     PATH=$(dirname "$PYTHON"):$PATH
   fi
+  # With another encoding of file names, Python looks for a clone in "Köln" where there is none.
+  [ "$(locale charmap 2>/dev/null)" = UTF-8 ] || export PYTHONUTF8=1
   export PYTHON PATH
 }
 
