@@ -132,7 +132,7 @@ def start(words: Sequence[str], stdout: Any, stderr: Any) -> Any:
 # a program on PATH: hands its words, folder and standard files to `run_script`, which forks; by sh,
 # because the path of Python may have spaces or be long
 PROGRAM = """#!/bin/sh
-exec {python} -IS {asking} "$0" "$@"
+exec {python} -X utf8 -IS {asking} "$0" "$@"
 """
 ASKING = """import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as asked:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -166,14 +167,15 @@ def test_a_wrong_value_is_one_sentence(words, message, call):
 
 
 def test_more_text_than_memory_is_one_sentence():
-    command = f"ulimit -v 6000000; exec {' '.join(DC_NMT)} translate {STANDARD} /dev/zero --cpu"
+    words = [*DC_NMT, "translate", str(STANDARD), "/dev/zero", "--cpu"]
+    command = f"ulimit -v 6000000; exec {shlex.join(words)}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "error: there is not enough memory" in done.stderr.splitlines()[-1]
 
 
 def test_a_closed_output_is_no_error():
-    command = f"echo five | {' '.join(DC_NMT)} translate {STANDARD} --cpu >&-"
+    command = f"echo five | {shlex.join([*DC_NMT, 'translate', str(STANDARD), '--cpu'])} >&-"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
 

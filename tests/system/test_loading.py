@@ -65,10 +65,10 @@ COMMANDS = [  # each from another room, with an import of its own
     "evaluate multi30k_en_de transformer_dc --dry-run --beam 9",
     "train iwslt14_de_en transformer_dc --dry-run --dc-kernel-size 3",
     "paper run 'dual-context, Table 5' --dry-run",
-    f"score {TEXTS}/sentences.de --reference {TEXTS}/sentences.de --target-lang de",
-    f"translate {MODEL} --sentence 'A dog runs.' --cpu",
-    f"analyze matrix {MODEL} --sentence 'A dog runs .' --cpu",
-    f"average {MODEL}/average/checkpoint.pt --out average.pt",
+    f"score '{TEXTS}/sentences.de' --reference '{TEXTS}/sentences.de' --target-lang de",
+    f"translate '{MODEL}' --sentence 'A dog runs.' --cpu",
+    f"analyze matrix '{MODEL}' --sentence 'A dog runs .' --cpu",
+    f"average '{MODEL}/average/checkpoint.pt' --out average.pt",
 ]
 
 

@@ -70,8 +70,8 @@ def test_the_first_use_of_a_name_leaves_the_level_of_logging():
 LIGHT = {
     "recipe list": (0, 15),
     "paper list": (0, 12),
-    f"results {ROOT}/examples/multi30k_en_de/runs/modern": (0, 17),
-    f"results {ROOT}/examples/europarl_en_fr/seeds": (0, 17),  # runs with seeds beside the table
+    f"results '{ROOT}/examples/multi30k_en_de/runs/modern'": (0, 17),
+    f"results '{ROOT}/examples/europarl_en_fr/seeds'": (0, 17),  # runs with seeds beside the table
     "train multi30k_en_de transformer_dc --dry-run": (0, 19),
     "arch-flags transformer_dcc": (2, 40),
     "prepare wmt14_en_ed": (2, 54),

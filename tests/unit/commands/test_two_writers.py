@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -84,7 +85,7 @@ def test_empty_values_and_closed_streams(here, capsys):
         ("--help >&-", ""),
         ("arch-flags | true", ""),  # more than fits a pipe's buffer, and no reader
     ):
-        words = f"{sys.executable} -m dc_nmt_plugin {command}"
+        words = f"{shlex.quote(sys.executable)} -m dc_nmt_plugin {command}"
         done = subprocess.run(words, shell=True, capture_output=True, text=True, check=False)
         assert sentence in done.stderr and done.stderr.count("\n") == bool(sentence)
         assert "Traceback" not in done.stderr and "Exception" not in done.stderr
