@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sysconfig
@@ -79,6 +80,7 @@ class Stage:
     end_note: str = ""
     prints: str = ""
     run: int | None = None  # number of the run in a grid, whose stages a job may run alone
+    name: str = ""  # of this run, or of what comes after the last one; may hold variables
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class Plan:
 
     variables: Sequence[Variable]
     stages: Iterable[Stage] = field(repr=False)  # each is planned when those before are done
+    runs: int = 0  # of a grid; the stages with this number come after them
 
 
 @dataclass(frozen=True)
@@ -96,34 +99,81 @@ class GridRun:
     folder: Path
     seed: int
     plan: Plan
-    words: tuple[str, ...]  # of dc-nmt
+    commands: tuple[Line, ...]  # of dc-nmt, which do the same in a job of their own
     is_finished: Callable[[], bool]
     updates: int = 0  # of its training
     most_gpus: int = 1  # that its batch fills
+    task: str = ""  # before the name, in a grid of several tasks
 
     @property
     def name(self) -> str:
-        return self.folder.name
+        return f"{self.task}/{self.folder.name}" if self.task else self.folder.name
 
 
-def plan_of_runs(runs: Sequence[GridRun], text: Stage | None = None) -> Plan:
-    """Returns one plan for all runs, after that of the text."""
-    variables = list(runs[-1].plan.variables)
-    first = [] if text is None else [text]
-    if len(runs) == 1:
-        return Plan(variables, chain(first, runs[0].plan.stages))
-    several_seeds = len({run.seed for run in runs}) > 1
-    if several_seeds:  # each run sets its own
-        variables = [variable for variable in variables if variable.name != "SEED"]
+@dataclass(frozen=True)
+class Grid:
+    """Runs of one command, what comes before them, and what comes after the last one."""
 
-    def stages() -> Iterator[Stage]:
-        yield from first
-        for number, run in enumerate(runs):
-            seed = [Variable("SEED", str(run.seed), str(run.seed))] if several_seeds else []
-            for stage in run.plan.stages:
-                yield replace(stage, run=number, variables=[*seed, *stage.variables])
+    runs: Sequence[GridRun]
+    text: Stage | None = None
+    text_commands: Sequence[Line] = ()  # of dc-nmt, which do the same in a job of their own
+    analyses: Sequence[Line] = ()  # of finished runs
+    table: Line | None = None  # of the runs that are finished, if not all are
 
-    return Plan(variables, stages())
+    @property
+    def variables(self) -> Sequence[Variable]:
+        """Returns the variables of the text and the table."""
+        return self.runs[-1].plan.variables if self.runs else ()
+
+    def plan(self) -> Plan:
+        """Returns one plan for all."""
+        variables = list(self.variables)
+        first = [] if self.text is None else [self.text]
+        table = [] if self.table is None else [self.table]
+        last = [("analyses", commands_stage(self.analyses)), ("table", commands_stage(table))]
+        last = [(name, stage) for name, stage in last if stage.steps]
+        if len(self.runs) < 2:
+            of_runs = chain.from_iterable(run.plan.stages for run in self.runs)
+            return Plan(variables, chain(first, of_runs, dict(last).values()))
+        has_seed = any(variable.name == "SEED" for variable in variables)
+        several_seeds = has_seed and len({run.seed for run in self.runs}) > 1
+        if several_seeds:  # each run sets its own
+            variables = [variable for variable in variables if variable.name != "SEED"]
+
+        def stages() -> Iterator[Stage]:
+            yield from first
+            for number, run in enumerate(self.runs):
+                seed = [Variable("SEED", str(run.seed), str(run.seed))] if several_seeds else []
+                of_script = has_seed and not several_seeds
+                name = with_seed(run.name, run.seed) if of_script else run.name
+                for stage in run.plan.stages:
+                    own = [*seed, *stage.variables]
+                    yield replace(stage, run=number, name=name, variables=own)
+            for name, stage in last:
+                yield replace(stage, run=len(self.runs), name=name)
+
+        return Plan(variables, stages(), len(self.runs))
+
+
+def with_seed(name: str, seed: int) -> str:
+    """Returns the name of a run's folder with the variable SEED, as a word of a plan."""
+    stem = name.removesuffix(f"-s{seed}")
+    return name if stem == name else f"{stem}-s$SEED"
+
+
+def commands_stage(lines: Iterable[Line]) -> Stage:
+    """Returns a stage of commands of dc-nmt. They lock, log and skip what is done by themselves."""
+    return Stage("", [Step("", "", [line], log="", in_place=True) for line in lines])
+
+
+def dc_nmt(words: Iterable[object], output: object = "") -> Line:
+    """Returns the line of a command of dc-nmt."""
+    return Line(("dc-nmt", *map(literal, words)), literal(output))
+
+
+def text_of(words: Sequence[str], output: str = "") -> str:
+    """Returns a command line as a person types it."""
+    return shlex.join(words) + (f" > {shlex.quote(output)}" if output else "")
 
 
 def literal(text: object) -> str:
@@ -134,6 +184,12 @@ def literal(text: object) -> str:
 def filled(word: str, variables: Mapping[str, Variable]) -> str:
     """Returns a word with the values of its variables."""
     return VARIABLE.sub(lambda match: "$" if match[1] == "$" else variables[match[1]].value, word)
+
+
+def filled_line(line: Line, variables: Mapping[str, Variable]) -> Line:
+    """Returns a command line with the values of its variables."""
+    words = tuple(filled_words(line.words, variables))
+    return replace(line, words=words, output=filled(line.output, variables))
 
 
 def filled_words(words: Iterable[str], variables: Mapping[str, Variable]) -> list[str]:

@@ -9,17 +9,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..errors import UserError
-from ..steps import GridRun, Plan
+from ..errors import UsageError, UserError
+from ..steps import Grid, GridRun, Plan, dc_nmt
 from .parser import (
     Parser,
     add_common,
     add_grid,
     add_run,
-    carry_out,
-    print_table,
-    raise_failures,
+    do_runs,
     seeds_of,
+    table_line,
     values_of,
     words_of_options,
 )
@@ -56,14 +55,15 @@ def parser() -> Parser:
 def main(argv: Sequence[str]) -> int:
     options = parser()
     args, flags = options.parse_with_flags(argv)
+    if args.gpus is not None and not (args.jobs or args.on):
+        raise UsageError("--gpus: goes with --jobs or --on slurm; --cpu decodes on the CPU")
     runs = []
     for seed in seeds_of(args):
         words = ["evaluate", args.task, args.arch, *words_of_options(options, args)]
         runs.append(_grid_run(args, flags, seed, [*words, "--seed", str(seed), "--", *flags]))
-    failed = carry_out(args, ["evaluate", *argv], runs)
-    if failed is not None and len(runs) > 1:
-        print_table([run.folder for run in runs if run.name not in failed], over_seeds=True)
-    raise_failures(failed, len(runs))
+    folders = [f"$OUT/{run.folder.name}" for run in runs]
+    table = table_line(folders, args.seeds, args.subset) if len(runs) > 1 else None
+    do_runs(args, ["evaluate", *argv], Grid(runs, table=table))
     return 0
 
 
@@ -81,7 +81,7 @@ def _grid_run(
         _check_run(decoding.run, args)
     variables = [*run_variables(decoding.run, seed), gpus_variable("", None)]
     plan = Plan(variables, [evaluation_stage(decoding, variables, seed)])
-    return GridRun(decoding.run.folder, seed, plan, tuple(words), decoding.has_scores)
+    return GridRun(decoding.run.folder, seed, plan, (dc_nmt(words),), decoding.has_scores)
 
 
 def _check_flags(decoding: PlannedDecoding) -> None:

@@ -14,10 +14,13 @@ from ..table import LATEX, MARKDOWN, TEXT, NamedColumns, format_table, number_ce
 from .parser import (
     Parser,
     add_forms,
+    add_grid,
     add_json,
     add_text,
+    do_runs,
     form_of,
     number,
+    numbers,
     print_columns,
     print_json,
     values_of,
@@ -31,8 +34,9 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str]) -> int:
     args = _parser().parse_args(argv)
-    commands = {"list": _list, "show": _show, "run": _run, "table": _table}
-    commands["parameters"] = _parameters
+    if args.command == "run":
+        return _run(args, argv)
+    commands = {"list": _list, "show": _show, "table": _table, "parameters": _parameters}
     return commands[args.command](args)
 
 
@@ -57,14 +61,13 @@ def _parser() -> Parser:
             metavar="NAMES",
             help="only these rows and columns, separated by semicolons",
         )
-        command.add_argument(
-            "--seeds", type=_numbers, default=(1,), metavar="LIST", help="random seeds; default: 1"
-        )
+    about = "random seeds; default: 1"
+    table.add_argument("--seeds", type=numbers, default=(1,), metavar="LIST", help=about)
     show.add_argument("--markdown", action="store_true", help="print Markdown")
     add_forms(table, "markdown", "latex")
-    run.set_defaults(json=False, markdown=False, latex=False, columns=None)
     run.add_argument("--max-update", type=number(1), metavar="N", help="number of updates")
-    run.add_argument("--dry-run", action="store_true", help="print the commands alone")
+    run.add_argument("--dry-run", action="store_true", help="print a shell script, run none")
+    add_grid(run)
     run.add_argument(
         "--probing",
         type=_probing_tasks,
@@ -101,12 +104,6 @@ def _names(text: str) -> tuple[str, ...]:
     if not names:
         raise argparse.ArgumentTypeError(f"{text!r} names no row or column")
     return names
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    if not re.fullmatch(r"\d+(,\d+)*", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not numbers separated by commas")
-    return tuple(dict.fromkeys(int(part) for part in text.split(",")))
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -185,32 +182,25 @@ def _printed(entry: Entry | None) -> str:
 # -- an item as measured -------------------------------------------------------------------------
 
 
-def _run(args: argparse.Namespace) -> int:
-    from ..papers.plan import Options, added_baselines, plan, run_jobs
+def _run(args: argparse.Namespace, argv: Sequence[str]) -> int:
+    from ..papers.plan import Options, added_baselines, plan, trainings
     from ..papers.reader import find_item
     from ..papers.selection import left_out
     from ..papers.systems import size_of
 
     item = find_item(args.item)
     folder = _folder_of(item)
-    options = values_of(Options, args, text=_text_options(args))
-    jobs = plan(item, args.rows, options, folder)
+    options = values_of(Options, args, text=_text_options(args), seeds=args.seeds or (1,))
+    grid = plan(item, args.rows, options, folder)
     for name, reason in left_out(item, args.rows, options.flags).items():
         notify(f"left out: {name}: {reason}")
     for name, rows in added_baselines(item, args.rows, options.flags).items():
         notify(f"also planned: {name}, to compare it with {', '.join(rows)}")
-    if args.dry_run:
-        if any(job.output for job in jobs):
-            print(f"mkdir -p {folder}")
-        print(*jobs, sep="\n")
-        runs = [job.training for job in jobs if job.training]
-        if runs:
-            print(f"# {size_of(runs, args.max_update)}")
-        return 0
-    run_jobs(jobs)
-    if any(job.output for job in jobs):
-        print(f"\nanalyses: {folder}\n")
-    return _table(args)
+    do_runs(args, ["paper", *argv], grid)
+    runs = trainings(item, args.rows, options)
+    if args.dry_run and runs:
+        print(f"# {size_of(runs, args.max_update)}")
+    return 0
 
 
 def _text_options(args: argparse.Namespace) -> tuple[str, ...]:
@@ -230,7 +220,7 @@ def _folder_of(item: Item) -> Path:
 
 
 def _table(args: argparse.Namespace) -> int:
-    """``dc-nmt paper table``, and the end of ``dc-nmt paper run``."""
+    """``dc-nmt paper table``, which is also the end of ``dc-nmt paper run``."""
     from ..papers.comparison import compared_numbers
     from ..papers.reader import find_item
 
@@ -250,7 +240,7 @@ def _table(args: argparse.Namespace) -> int:
         print(form.lines([title]) if form is LATEX else title)
         print(f"\n{columns.written(form, args.columns)}\n")
         print(form.lines(_notes(compared)))
-    elif args.command == "table":
+    else:
         _print_analyses(item)
     return 0
 

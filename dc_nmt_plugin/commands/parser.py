@@ -7,17 +7,18 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from ..errors import UsageError, UserError, counted, did_you_mean
+from ..errors import UsageError, UserError, did_you_mean
 from ..files import folder_problem
+from ..steps import Line
 
 if TYPE_CHECKING:
     from ..recipes.grid import GridOptions
-    from ..steps import GridRun, Plan, Stage
+    from ..steps import Grid, Plan
     from ..table import Form, NamedColumns
 
 T = TypeVar("T")
@@ -340,6 +341,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 def add_grid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=numbers, metavar="LIST", help=HELP["--seeds"])
     parser.add_argument("--jobs", type=_jobs, metavar="N", help=HELP["--jobs"])
+    parser.add_argument("--gpus", type=number(0), metavar="N", help=HELP["--gpus"])
     parser.add_argument("--on", choices=["slurm"], help=HELP["--on"])
     parser.add_argument("--partition", metavar="NAME", help=HELP["--partition"])
     parser.add_argument("--time", type=_minutes, dest="minutes", metavar="T", help=HELP["--time"])
@@ -373,65 +375,38 @@ def grid_options(args: argparse.Namespace) -> GridOptions:
     return values_of(GridOptions, args, sbatch=tuple(args.sbatch or ()))
 
 
-def raise_failures(failed: Mapping[str, str] | None, runs: int) -> None:
-    """Raises UserError that names the runs that failed, if there are any."""
-    if failed:
-        reasons = "".join(f"\n  {name}: {reason}" for name, reason in failed.items())
-        raise UserError(f"{len(failed)} of {counted(runs, 'run')} failed:{reasons}")
-
-
-def print_table(folders: Sequence[Path], over_seeds: bool) -> None:
-    """Prints the results of runs, as dc-nmt results."""
-    from ..evaluation.collecting import collect
-    from ..evaluation.table_text import format_results
-    from ..runs.finding import Run
-    from ..table import TEXT
-
-    runs = [Run.read(folder) for folder in folders]
-    if runs:
-        print(format_results(collect(runs, over_seeds=over_seeds), TEXT))
-
-
 OF_GRID = ("seed", "seeds", "jobs", "on", "partition", "minutes", "sbatch", "status", "dry_run")
 
 
-def carry_out(
-    args: argparse.Namespace,
-    command: Sequence[str],
-    runs: Sequence[GridRun],
-    text: Stage | None = None,
-    text_words: Sequence[str] = (),
-    table_words: Sequence[str] = (),
-) -> dict[str, str] | None:
+def do_runs(args: argparse.Namespace, command: Sequence[str], grid: Grid) -> None:
     """Does the runs of a command, or what its options ask for instead.
 
     Args:
         args: with the options of :func:`add_grid`
         command: that was given, with its arguments
-        runs: of the command
-        text: stage that prepares the text; None if it is there
-        text_words, table_words: commands of dc-nmt that jobs of a cluster run before and after
-
-    Returns:
-        name of a run that failed → why; None if nothing ran here
+        grid: of the command
     """
-    from ..steps import Plan, plan_of_runs
-
     if args.dry_run:
-        print_script(plan_of_runs(runs, text), command)
-        return None
+        print_script(grid.plan(), command)
+        return
     options = grid_options(args)
-    from ..recipes.execution import Progress, execute
-    from ..recipes.grid import launch, run_here
+    from ..recipes.grid import carry_out
 
-    if options.on or options.status:
-        return launch(options, runs, text_words, table_words, args.gpus)
-    progress = Progress()
-    if text is not None:
-        execute(Plan(runs[-1].plan.variables, [text]), progress)
-    if options.jobs:
-        return launch(options, runs, (), (), args.gpus)
-    return run_here(runs, progress)
+    carry_out(grid, options, args.gpus)
+
+
+def table_line(folders: Sequence[str], seeds: Sequence[int], subset: str = "test") -> Line:
+    """Returns the command that prints the results of runs that are finished.
+
+    Args:
+        folders: words of a plan
+        seeds: of the runs
+        subset: that they translated
+    """
+    words = ["--finished"]
+    words += ["--over-seeds"] if len(seeds) > 1 else []
+    words += ["--subset", subset] if subset != "test" else []
+    return Line(("dc-nmt", "results", *folders, *words))
 
 
 def words_of_options(
@@ -453,5 +428,4 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-update", type=number(1), metavar="N", help=HELP["--max-update"])
     parser.add_argument("--max-tokens", type=number(1), metavar="N", help=HELP["--max-tokens"])
     parser.add_argument("--update-freq", type=number(1), metavar="N", help=HELP["--update-freq"])
-    parser.add_argument("--gpus", type=number(0), metavar="N", help=HELP["--gpus"])
     parser.add_argument("--fp32", action="store_true", help=HELP["--fp32"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError, UserError, check_choices, notify
 from ..files import write_json
-from ..runs.finding import scored_runs
+from ..runs.finding import is_run, scored_runs
 from ..runs.record import RECORD
 from .parser import Parser, add_forms, form_of, print_columns, print_json
 
@@ -49,6 +49,11 @@ def parser() -> Parser:
         help="one row for runs that differ in the seed alone: mean and standard deviation. "
         "The difference is over the seeds that the baseline also has, with interval and p over "
         "sentences and seeds",
+    )
+    parser.add_argument(
+        "--finished",
+        action="store_true",
+        help="leave out folders where no run is finished yet, such as those of a grid",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="store the numbers, no text")
     add_forms(parser, "markdown", "latex")
@@ -105,7 +110,11 @@ def _collect(args: argparse.Namespace) -> ResultTable:
     from ..evaluation.metrics import find_metrics
     from ..papers.published import published_score
 
-    finished, unfinished = scored_runs(args.folders)
+    folders = [path for path in args.folders if is_run(path) or not args.finished]
+    for path in args.folders:
+        if path not in folders:
+            notify(f"not finished, left out: {path}")
+    finished, unfinished = scored_runs(folders)
     for folder in unfinished:
         notify(f"not finished, left out: {folder}")
     runs = [run for run in finished if run.decoding.subset == args.subset]

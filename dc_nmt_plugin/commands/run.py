@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..steps import GridRun, Plan, Stage
+from ..steps import Grid, GridRun, Plan, Stage, dc_nmt, with_seed
 from .parser import (
     Parser,
     add_common,
@@ -16,10 +16,9 @@ from .parser import (
     add_run,
     add_text,
     add_training,
-    carry_out,
-    print_table,
-    raise_failures,
+    do_runs,
     seeds_of,
+    table_line,
     values_of,
     words_of_options,
 )
@@ -54,6 +53,7 @@ def main(argv: Sequence[str]) -> int:
     from ..recipes.preparation import TextOptions, plan_text
 
     runs: dict[Path, GridRun] = {}  # an architecture with and without its default size is one run
+    folders: dict[Path, str] = {}  # → word of a plan
     bpe = set()
     seeds = seeds_of(args)
     for seed in seeds:
@@ -62,19 +62,17 @@ def main(argv: Sequence[str]) -> int:
             planned = plan_of(args, flags, arch, seed)
             words = ["run", args.task, arch, *words_of_options(options, args)]
             words += ["--seed", str(seed), "--", *flags]
-            runs[planned.run.folder] = _grid_run(args, flags, arch, seed, planned, words)
+            folder = planned.run.folder
+            runs[folder] = _grid_run(args, flags, arch, seed, planned, words)
+            name = folder.name if len(seeds) > 1 else with_seed(folder.name, seed)
+            folders[folder] = f"$OUT/{name}"
             bpe.add(planned.settings.bpe)
     _, text = plan_text(values_of(TextOptions, args, archs=(), bpe=tuple(bpe)))
     text_words = words_of_options(text_parser(), args)
     prepare = ["prepare", args.task, "--bpe", ",".join(sorted(bpe)), *text_words]
-    folders = [str(folder) for folder in runs]
-    table = ["results", *folders, "--over-seeds"]
-    failed = carry_out(args, ["run", *argv], list(runs.values()), text, prepare, table)
-    if failed is None:
-        return 0
-    print()
-    print_table([folder for folder in runs if folder.name not in failed], len(seeds) > 1)
-    raise_failures(failed, len(runs))
+    table = table_line(list(folders.values()), seeds)
+    grid = Grid(list(runs.values()), text, [dc_nmt(prepare)], table=table)
+    do_runs(args, ["run", *argv], grid)
     return 0
 
 
@@ -119,8 +117,8 @@ def _grid_run(
         planned.run.folder,
         seed,
         Plan(planned.variables, stages()),
-        tuple(words),
+        (dc_nmt(words),),
         lambda: planned.is_done() and decoding.has_scores(),
         planned.settings.updates,
-        planned.most_gpus,
+        planned.settings.most_gpus,
     )

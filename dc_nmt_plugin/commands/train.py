@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError, UserError
-from ..steps import GridRun, Plan
+from ..steps import Grid, GridRun, Plan, dc_nmt
 from .parser import (
     Parser,
     add_common,
     add_grid,
     add_run,
     add_training,
-    carry_out,
-    raise_failures,
+    do_runs,
     seeds_of,
     values_of,
     words_of_options,
@@ -59,14 +58,13 @@ def main(argv: Sequence[str]) -> int:
             planned.run.folder,
             seed,
             Plan(planned.variables, [planned.stage]),
-            tuple(words),
+            (dc_nmt(words),),
             planned.is_done,
             planned.settings.updates,
-            planned.most_gpus,
+            planned.settings.most_gpus,
         )
         runs.append(run)
-    failed = carry_out(args, ["train", *argv], runs)
-    raise_failures(failed, len(runs))
+    do_runs(args, ["train", *argv], Grid(runs))
     return 0
 
 

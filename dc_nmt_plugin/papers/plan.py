@@ -1,20 +1,17 @@
-"""Plans the commands that make a table or figure again, each once, and runs them."""
+"""Plans the commands that make a table or figure again, each once."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import UserError
 from ..evaluation.metrics import METRICS
-from ..files import writing
 from ..flags import flag_value
+from ..recipes.plan import Experiment, TrainOptions, plan_training
 from ..recipes.recipe import load
 from ..recipes.settings import with_updates
+from ..steps import Grid, GridRun, Line, Plan, commands_stage, dc_nmt
 from .document import SCORES, Entry, Item
 from .selection import NEEDED, baseline, entries_of
 from .systems import NeededTraining, NeededTranslation, translation_of
@@ -29,6 +26,7 @@ class Options:
         max_update: another number of updates
         text: further words for ``dc-nmt prepare``
         any_counts: train on the pairs that are there
+        gpus: of a run
         probing, trees: the user's files
     """
 
@@ -36,6 +34,7 @@ class Options:
     max_update: int | None = None
     text: tuple[str, ...] = ()
     any_counts: bool = False
+    gpus: int | None = None
     probing: Path | None = None
     trees: Path | None = None
 
@@ -46,26 +45,8 @@ class Options:
         return [flag for flag, value in zip(NEEDED, values, strict=True) if value]
 
 
-@dataclass(frozen=True)
-class Job:
-    """One command of dc-nmt.
-
-    Attributes:
-        words: of the command, without ``dc-nmt``
-        output: file of standard output
-        training: the run; None for other commands
-    """
-
-    words: tuple[str, ...]
-    output: Path | None = None
-    training: NeededTraining | None = None
-
-    def __str__(self) -> str:
-        return f"dc-nmt {shlex.join(self.words)}" + (f" > {self.output}" if self.output else "")
-
-
-def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Job]:
-    """Returns the jobs of an item; each follows the jobs whose files it needs.
+def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> Grid:
+    """Returns the texts, runs and analyses of an item, and its table.
 
     Args:
         rows: as of :func:`entries_of`
@@ -75,22 +56,39 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> list[Jo
         UserError: no such row, or one that cannot be run
     """
     entries = entries_of(item, rows, options.flags)
-    trained = [entry for entry in entries if entry.measure != "params"]
+    trained = _trained(entries)
     translations = _translations(trained)
-    jobs = _texts(translations, options)
-    for seed in options.seeds:
-        for translation in translations:
-            jobs += _training_and_evaluation(translation, seed, options)
+    texts = _texts(translations, options)
+    analyses = []
     if any(entry.measure == "params" for entry in entries):
         words = ("paper", "parameters", "--item", item.full_name)
-        jobs.append(Job(words, output=to / "params.txt"))
+        analyses.append(dc_nmt(words, to / "params.txt"))
     shown_by = _shown_by(trained)
     if item.significance and not rows:
         shown_by[item.significance] = _with_baselines(trained)
     for seed in options.seeds:
         for by, shown in shown_by.items():
-            jobs += _jobs_of(by, Shown(item, shown, options, seed, to))
-    return list(dict.fromkeys(jobs))
+            analyses += _analyses_of(by, Shown(item, shown, options, seed, to))
+    table = ["paper", "table", item.full_name, "--seeds", ",".join(map(str, options.seeds))]
+    table += ["--rows", ";".join(rows)] if rows else []
+    return Grid(
+        _runs(translations, options),
+        commands_stage(texts),
+        texts,
+        list(dict.fromkeys(analyses)),
+        dc_nmt(table),
+    )
+
+
+def trainings(item: Item, rows: Sequence[str], options: Options) -> list[NeededTraining]:
+    """Returns the training runs of :func:`plan`, each as often as there are seeds."""
+    translations = _translations(_trained(entries_of(item, rows, options.flags)))
+    once = dict.fromkeys(translation.training for translation in translations)
+    return [*once] * len(options.seeds)
+
+
+def _trained(entries: Iterable[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry.measure != "params"]
 
 
 def added_baselines(item: Item, rows: Sequence[str], flags: Sequence[str]) -> dict[str, list[str]]:
@@ -99,7 +97,7 @@ def added_baselines(item: Item, rows: Sequence[str], flags: Sequence[str]) -> di
     Args:
         rows, flags: as of :func:`entries_of`
     """
-    trained = [entry for entry in entries_of(item, rows, flags) if entry.measure != "params"]
+    trained = _trained(entries_of(item, rows, flags))
     chosen = {translation_of(entry) for entry in trained}
     added: dict[str, list[str]] = {}
     for entry in trained:
@@ -137,7 +135,7 @@ def _with_baselines(entries: Iterable[Entry]) -> list[Entry]:
     return [*filter(None, map(baseline, tested)), *tested]
 
 
-def _texts(translations: Iterable[NeededTranslation], options: Options) -> list[Job]:
+def _texts(translations: Iterable[NeededTranslation], options: Options) -> list[Line]:
     """Returns the preparation of each text, with all segmentations that are needed."""
     tasks: dict[str, str] = {}  # folder of the recipe → task in one of its directions
     segmentations: dict[str, dict[str, None]] = {}
@@ -147,30 +145,66 @@ def _texts(translations: Iterable[NeededTranslation], options: Options) -> list[
         tasks.setdefault(folder, training.task)
         segmentations.setdefault(folder, {})[training.settings.bpe] = None
     return [
-        Job(("prepare", task, "--bpe", *segmentations[folder], *options.text))
+        dc_nmt(("prepare", task, "--bpe", ",".join(segmentations[folder]), *options.text))
         for folder, task in tasks.items()
     ]
 
 
-def _training_and_evaluation(
-    translation: NeededTranslation, seed: int, options: Options
-) -> list[Job]:
-    training = translation.training
+def _runs(translations: Sequence[NeededTranslation], options: Options) -> list[GridRun]:
+    """Returns the runs: each is trained once, and translates in all ways that are needed."""
+    by_training: dict[NeededTraining, list[NeededTranslation]] = {}
+    for translation in translations:
+        by_training.setdefault(translation.training, []).append(translation)
+    several_tasks = len({training.task for training in by_training}) > 1
+    runs = []
+    for seed in options.seeds:
+        for training, of_training in by_training.items():
+            run = _run(training, of_training, seed, options)
+            runs.append(replace(run, task=training.task) if several_tasks else run)
+    return runs
+
+
+def _run(
+    training: NeededTraining,
+    translations: Sequence[NeededTranslation],
+    seed: int,
+    options: Options,
+) -> GridRun:
+    settings = training.settings
     if options.max_update:  # refuses too few updates before the text is prepared
-        with_updates(training.settings, options.max_update, warmup=None)
+        settings = with_updates(settings, options.max_update, warmup=None)
     name = training.name(seed)
-    run = [training.task, training.arch, "--seed", str(seed)]
-    run += ["--like", training.like] if training.like else []
-    run += ["--name", name] if name else []
+    words = [training.task, training.arch, "--seed", str(seed)]
+    words += ["--like", training.like] if training.like else []
+    words += ["--name", name] if name else []
 
-    words = ["train", *run]
-    words += ["--max-update", str(options.max_update)] if options.max_update else []
-    train = Job((*words, *training.flags), training=training)
+    train = ["train", *words]
+    train += ["--max-update", str(options.max_update)] if options.max_update else []
+    train += ["--gpus", str(options.gpus)] if options.gpus is not None else []
+    lines = [dc_nmt((*train, *training.flags))]
+    for translation in translations:
+        evaluate = ["evaluate", *words]
+        evaluate += ["--subset", translation.subset] if translation.subset != "test" else []
+        evaluate += ["--as", translation.name] if translation.name else []
+        lines.append(dc_nmt((*evaluate, *translation.flags)))
 
-    words = ["evaluate", *run]
-    words += ["--subset", translation.subset] if translation.subset != "test" else []
-    words += ["--as", translation.name] if translation.name else []
-    return [train, Job((*words, *translation.flags))]
+    def is_finished() -> bool:
+        experiment = Experiment(
+            training.task, training.arch, seed=seed, name=name, like=training.like
+        )
+        flags = TrainOptions(training.flags, options.max_update, gpus=options.gpus)
+        is_trained = plan_training(experiment, flags).is_done()
+        return is_trained and all(needed.decoding(seed).has_scores() for needed in translations)
+
+    return GridRun(
+        translations[0].decoding(seed).run.folder,
+        seed,
+        Plan((), [commands_stage(lines)]),
+        tuple(lines),
+        is_finished,
+        settings.updates,
+        settings.most_gpus,
+    )
 
 
 # -- the commands that show numbers: one function for each kind -------------------------------
@@ -201,17 +235,17 @@ class Shown:
         """Returns the published options of the analysis, as words of a command line."""
         return [word for name, value in self.item.analysis.items() for word in (f"--{name}", value)]
 
-    def job(self, name: str, words: Sequence[str], plot: bool = False) -> Job:
-        """Returns a job with its output in a file, and its figure beside this file."""
+    def line(self, name: str, words: Sequence[str], plot: bool = False) -> Line:
+        """Returns a command with its output in a file, and its figure beside this file."""
         if len(self.options.seeds) > 1:
             name = f"{name}-s{self.seed}"
         if plot:
             words = [*words, "--plot", str(self.to / name)]
-        return Job(tuple(words), output=self.to / f"{name}.txt")
+        return dc_nmt(words, self.to / f"{name}.txt")
 
 
-def _jobs_of(by: str, shown: Shown) -> list[Job]:
-    """Returns the jobs of a command such as ``analyze gates``; evaluations are planned already."""
+def _analyses_of(by: str, shown: Shown) -> list[Line]:
+    """Returns the lines of a command such as ``analyze gates``; evaluations are planned already."""
     command, *words = by.split()
     if command == "analyze":
         return [_analysis(words, shown)]
@@ -224,8 +258,8 @@ def _jobs_of(by: str, shown: Shown) -> list[Job]:
     return []
 
 
-def _analysis(words: Sequence[str], shown: Shown) -> Job:
-    """Returns the job of ``analyze NAME``, or of ``analyze trees --trees``, which is ParsEval."""
+def _analysis(words: Sequence[str], shown: Shown) -> Line:
+    """Returns the command ``analyze NAME``, or of ``analyze trees --trees``, which is ParsEval."""
     name = words[0]
     analysis = ["analyze", name, *shown.folders, "--subset", shown.translations[0].subset]
     analysis += shown.published_options
@@ -234,7 +268,7 @@ def _analysis(words: Sequence[str], shown: Shown) -> Job:
         analysis += ["--trees", str(shown.options.trees)]
     if name == "lengths":
         analysis += _scoring_options(shown)
-    return shown.job(name, analysis, plot=True)
+    return shown.line(name, analysis, plot=True)
 
 
 def _scoring_options(shown: Shown) -> list[str]:
@@ -248,26 +282,26 @@ def _scoring_options(shown: Shown) -> list[str]:
     return [*words, *decoding.search]
 
 
-def _probing(shown: Shown) -> Job:
+def _probing(shown: Shown) -> Line:
     words = ["probe", *shown.folders, "--tasks", str(shown.options.probing)]
-    return shown.job("probing", [*words, *shown.published_options], plot=True)
+    return shown.line("probing", [*words, *shown.published_options], plot=True)
 
 
-def _example_translations(shown: Shown) -> list[Job]:
+def _example_translations(shown: Shown) -> list[Line]:
     """Returns a translation of the printed sentences by each system."""
     sentences = [word for text in shown.item.sources for word in ("--sentence", text)]
-    jobs = []
+    lines = []
     for translation in shown.translations:
         folder = translation.decoding(shown.seed).run.folder
         name = f"examples-{folder.name}-{translation.name}".removesuffix("-")
         words = ("translate", str(folder), *sentences, *translation.flags)
-        jobs.append(Job(words, output=shown.to / f"{name}.txt"))
-    return jobs
+        lines.append(dc_nmt(words, shown.to / f"{name}.txt"))
+    return lines
 
 
-def _t_tests(shown: Shown) -> list[Job]:
+def _t_tests(shown: Shown) -> list[Line]:
     """Returns a test for each set and metric: of the baseline, then of the tested systems."""
-    jobs = []
+    lines = []
     for column, measure in dict.fromkeys((entry.column, entry.measure) for entry in shown.entries):
         of_column = [entry for entry in shown.entries if entry.column == column]
         systems = []
@@ -276,27 +310,5 @@ def _t_tests(shown: Shown) -> list[Job]:
             folder, key = decoding.run.folder, decoding.key
             systems.append(f"{folder}:{key}" if key else str(folder))
         words = ["compare", *systems, "--metric", measure, "--t-test"]
-        jobs.append(shown.job(f"t-test-{column}", words))
-    return jobs
-
-
-def run_jobs(jobs: Sequence[Job]) -> None:
-    """Runs the jobs of a plan, one after the other.
-
-    Skips finished texts, training runs and evaluations; always repeats analyses.
-
-    Raises:
-        UserError: a job failed
-    """
-    for number, job in enumerate(jobs, 1):
-        print(f"[{number}/{len(jobs)}] {job}", flush=True)
-        name = job.words[0].replace("-", "_")
-        main = importlib.import_module(f"dc_nmt_plugin.commands.{name}").main
-        if job.output is None:
-            code = main(list(job.words[1:]))
-        else:
-            job.output.parent.mkdir(parents=True, exist_ok=True)
-            with writing(job.output) as out, contextlib.redirect_stdout(out):
-                code = main(list(job.words[1:]))
-        if code:
-            raise UserError(f"failed: {job}")
+        lines.append(shown.line(f"t-test-{column}", words))
+    return lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ from subprocess import PIPE, STDOUT
 from typing import IO
 
 from ..errors import UserError
-from ..files import check_space, locked
+from ..files import check_space, locked, writing
 from ..steps import (
     PART,
     Line,
@@ -27,6 +26,7 @@ from ..steps import (
     is_made,
     making_once,
     running,
+    text_of,
 )
 
 LAST_LINES = 15  # of a log, shown after a failure
@@ -63,6 +63,9 @@ def execute(plan: Plan, progress: Progress) -> None:
 
 
 def _run_stage(stage: Stage, variables: Mapping[str, Variable], progress: Progress) -> None:
+    if not stage.folder:
+        run_commands([line for step in stage.steps for line in step.lines], variables, progress)
+        return
     folder = Path(filled(stage.folder, variables))
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / ".lock", lambda: progress.say(f"waiting for another recipe in {folder}")):
@@ -72,6 +75,26 @@ def _run_stage(stage: Stage, variables: Mapping[str, Variable], progress: Progre
             else:
                 progress.say(step.name)
                 run_step(step, variables)
+
+
+def run_commands(
+    lines: Sequence[Line], variables: Mapping[str, Variable], progress: Progress
+) -> None:
+    """Runs commands that lock and log by themselves.
+
+    Raises:
+        UserError: one failed
+    """
+    for line in lines:
+        words, output = filled_words(line.words, variables), filled(line.output, variables)
+        progress.say(text_of(words, output))
+        with ExitStack() as stack:
+            if output:
+                Path(output).parent.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(redirect_stdout(stack.enter_context(writing(Path(output)))))
+            code = run_command(words[1:])
+        if code:
+            raise UserError(f"failed: {text_of(words, output)}")
 
 
 def _is_done(step: Step, variables: Mapping[str, Variable]) -> bool:
@@ -111,7 +134,7 @@ def _run_line(line: Line, variables: Mapping[str, Variable], log: Path) -> None:
     words = filled_words(line.words, variables)
     output = filled(line.output, variables)
     with open(log, "a", encoding="utf-8", errors="backslashreplace") as out:
-        out.write(f"$ {shlex.join(words)}{f' > {shlex.quote(output)}' if output else ''}\n")
+        out.write(f"$ {text_of(words, output)}\n")
         out.flush()
         # our own commands need no second start of Python, and fail with their own sentence
         code = _own_command(line, words, out) if words[0] == "dc-nmt" else _run(words, output, out)

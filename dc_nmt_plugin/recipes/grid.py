@@ -11,17 +11,18 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..evaluation.logs import parse_statistics
-from ..files import is_locked, load_json, write_json
+from ..files import is_locked, load_json, write_json, writing
 from ..machine import usable_cpus
-from ..steps import GridRun, running
+from ..steps import Grid, GridRun, Line, Plan, filled_line, filled_words, running, text_of
 from ..table import format_table
-from .execution import Progress, execute
+from .execution import Progress, execute, run_command, run_commands
 from .plan import visible_gpus
 
 JOBS = "jobs"  # folder beside the runs: what submitit writes, and the logs of the jobs
@@ -48,22 +49,37 @@ class GridOptions:
 
 
 @dataclass(frozen=True)
-class DcNmtCommand:
-    """``dc-nmt WORDS`` in a job; at the time limit of a cluster it begins again, and continues."""
+class JobCommands:
+    """Commands in a job, one after the other; at a time limit they begin again, and continue."""
 
-    words: tuple[str, ...]
+    lines: tuple[Line, ...]  # without variables
     environment: Mapping[str, str] = field(default_factory=dict)
+    to_the_end: bool = False  # also after a failure
 
     def __call__(self) -> None:
         os.environ.update(self.environment)
-        with running(["dc-nmt", *self.words]) as process:
-            code = process.wait()
-        if code:
-            raise RuntimeError(f"dc-nmt {self.words[0]} ended with status {code}")
+        failures = []
+        for line in self.lines:
+            code = _run_in_job(line)
+            if code:
+                failures.append(f"{text_of(line.words, line.output)} ended with status {code}")
+            if failures and not self.to_the_end:
+                break
+        if failures:
+            raise RuntimeError("; ".join(failures))
 
     def checkpoint(self) -> Any:
         """Returns what submitit submits again."""
         return submitit().helpers.DelayedSubmission(self)
+
+
+def _run_in_job(line: Line) -> int:
+    with ExitStack() as stack:
+        out = None
+        if line.output:
+            Path(line.output).parent.mkdir(parents=True, exist_ok=True)
+            out = stack.enter_context(writing(line.output))
+        return stack.enter_context(running(line.words, stdout=out)).wait()
 
 
 def submitit() -> Any:
@@ -76,44 +92,76 @@ def submitit() -> Any:
     return submitit
 
 
-def launch(
-    options: GridOptions,
-    runs: Sequence[GridRun],
-    text: Sequence[str],
-    table: Sequence[str],
-    gpus: int | None,
-) -> dict[str, str] | None:
-    """Does what the options ask for with jobs.
+def carry_out(grid: Grid, options: GridOptions, gpus: int | None) -> None:
+    """Does the runs of a grid as the options ask for.
 
     Args:
+        grid: of a command
         options: of the command
-        runs: of the grid
-        text: command of dc-nmt that prepares the text; nothing if it is there
-        table: command of dc-nmt that prints the table; nothing without one
         gpus: of a run, as the user gave it
 
-    Returns:
-        name of a run that failed → its log; None if nothing ran here
-
     Raises:
-        UserError: submitit is not installed
+        UserError: submitit is not installed, or something failed
     """
     if options.status:
-        print(status_table(runs))
-        return None
+        print(status_table(grid.runs))
+        return
     progress = Progress()
-    for run in runs:
-        if run.is_finished():
-            progress.say(f"{run.name}: done before")
-    left = [run for run in runs if not run.is_finished()]
     if options.on == "slurm":
+        left = _unfinished(grid.runs, progress)
         if left:
             cluster = _cluster(options, gpus)
-            print(*_useless(left, cluster.gpus), *submit(left, text, table, cluster), sep="\n")
-        return None
-    visible = visible_gpus() if gpus is None else gpus
-    jobs = max(1, visible) if options.jobs == "gpus" else int(options.jobs or 1)
-    return run_side_by_side(left, jobs, visible, progress)
+            lines = submit(replace(grid, runs=left), cluster)
+            print(*_useless(left, cluster.gpus), *lines, sep="\n")
+        return
+    if grid.text is not None:
+        execute(Plan(grid.variables, [grid.text]), progress)
+    if options.jobs:
+        visible = visible_gpus() if gpus is None else gpus
+        jobs = max(1, visible) if options.jobs == "gpus" else int(options.jobs)
+        failed = run_side_by_side(_unfinished(grid.runs, progress), jobs, visible, progress)
+    else:
+        failed = run_here(grid.runs, progress)
+    _finish(grid, failed, progress)
+
+
+def _unfinished(runs: Sequence[GridRun], progress: Progress) -> list[GridRun]:
+    left = [run for run in runs if not run.is_finished()]
+    for run in runs:
+        if run not in left:
+            progress.say(f"{run.name}: done before")
+    return left
+
+
+def _finish(grid: Grid, failed: Mapping[str, str], progress: Progress) -> None:
+    """Runs the analyses and prints the table of the runs that did not fail.
+
+    Raises:
+        UserError: names what failed
+    """
+    reasons = [f"{name}: {reason}" for name, reason in failed.items()]
+    variables = {variable.name: variable for variable in grid.variables}
+    missing = [str(run.folder) for run in grid.runs if run.name in failed]
+    for line in grid.analyses:
+        words = [word.partition(":")[0] for word in line.words]
+        if any(folder in words for folder in missing):
+            reasons.append(f"left out: {text_of(line.words, line.output)}")
+            continue
+        try:
+            run_commands([line], variables, progress)
+        except UserError as error:
+            reasons.append(f"{text_of(line.words)}: {error}")
+    if grid.table is not None and (not missing or len(missing) < len(grid.runs)):
+        print()
+        try:
+            run_command(filled_words(grid.table.words, variables)[1:])
+        except UserError as error:
+            reasons.append(f"{grid.table.words[1]}: {error}")
+    if reasons:
+        what = "failed:"
+        if failed:
+            what = f"{len(failed)} of {counted(len(grid.runs), 'run')} failed:"
+        raise UserError("\n  ".join([what, *reasons]))
 
 
 def _cluster(options: GridOptions, gpus: int | None) -> Cluster:
@@ -203,16 +251,21 @@ def _end(ended: Sequence[tuple[GridRun, Any]], progress: Progress) -> dict[str, 
 
 
 def _start(run: GridRun, slot: int, jobs: int, gpus: int) -> Any:
-    executor = submitit().LocalExecutor(jobs_folder(run) / run.name)
+    executor = submitit().LocalExecutor(jobs_folder(run) / run.folder.name)
     executor.update_parameters(timeout_min=NO_LIMIT, stderr_to_stdout=True)
     environment = {}
     if gpus:
         executor.update_parameters(gpus_per_node=1, visible_gpus=(slot % gpus,))
     else:
         environment["OMP_NUM_THREADS"] = str(max(1, usable_cpus() // jobs))
-    job = executor.submit(DcNmtCommand(run.words, environment))
+    job = executor.submit(JobCommands(_commands(run), environment))
     _remember(run, "here", job)
     return job
+
+
+def _commands(run: GridRun) -> tuple[Line, ...]:
+    variables = {variable.name: variable for variable in run.plan.variables}
+    return tuple(filled_line(line, variables) for line in run.commands)
 
 
 def _updates(run: GridRun) -> str:
@@ -248,20 +301,18 @@ class Cluster:
     further: Mapping[str, str] = field(default_factory=dict)  # words for sbatch, without dashes
 
 
-def submit(
-    runs: Sequence[GridRun], text: Sequence[str], table: Sequence[str], cluster: Cluster
-) -> list[str]:
-    """Submits the text, then an array with a job for each run, then the table.
+def submit(grid: Grid, cluster: Cluster) -> list[str]:
+    """Submits the text, then an array with a job for each run, then the analyses and the table.
 
     Args:
-        runs: of the grid
-        text: command that prepares the text, or nothing
-        table: command that prints the table, or nothing
+        grid: with the runs that are not finished
         cluster: what a job gets
 
     Returns:
         lines that say what was submitted
     """
+    runs = grid.runs
+    variables = {variable.name: variable for variable in grid.variables}
     folder = jobs_folder(runs[0])
     executor = submitit().SlurmExecutor(folder, max_num_timeout=10**6)
     common: dict[str, Any] = {"time": cluster.minutes, "stderr_to_stdout": True}
@@ -271,23 +322,25 @@ def submit(
         common["additional_parameters"] = dict(cluster.further)
     lines = []
     after: dict[str, str] = {}
-    if text:
+    if grid.text_commands:
         executor.update_parameters(**common, job_name="dc-nmt-text")
-        job = executor.submit(DcNmtCommand(tuple(text)))
+        text = tuple(filled_line(line, variables) for line in grid.text_commands)
+        job = executor.submit(JobCommands(text))
         after = {"dependency": f"afterok:{job.job_id}"}
         lines.append(f"{job.job_id}: the text")
     gpus = {"gpus_per_node": cluster.gpus} if cluster.gpus else {}
     executor.update_parameters(**common, **gpus, **after, job_name="dc-nmt")
     with executor.batch():
-        jobs = [executor.submit(DcNmtCommand(run.words)) for run in runs]
+        jobs = [executor.submit(JobCommands(_commands(run))) for run in runs]
     for run, job in zip(runs, jobs, strict=True):
         _remember(run, "slurm", job)
         lines.append(f"{job.job_id}: {run.name}")
-    if table:
+    if grid.table is not None:
         last = submitit().SlurmExecutor(folder, max_num_timeout=10**6)
         ids = ":".join(dict.fromkeys(job.job_id.partition("_")[0] for job in jobs))
         last.update_parameters(**common, dependency=f"afterany:{ids}", job_name="dc-nmt-table")
-        job = last.submit(DcNmtCommand(tuple(table)))
+        lines_after = tuple(filled_line(line, variables) for line in (*grid.analyses, grid.table))
+        job = last.submit(JobCommands(lines_after, to_the_end=True))
         lines.append(f"{job.job_id}: the table, in {job.paths.stdout}")
     return lines
 
@@ -296,7 +349,7 @@ def submit(
 
 
 def _remember(run: GridRun, place: str, job: Any) -> None:
-    path = jobs_folder(run) / f"{run.name}.json"
+    path = jobs_folder(run) / f"{run.folder.name}.json"
     log = os.path.relpath(job.paths.stdout)
     write_json(path, {"on": place, "job": str(job.job_id), "log": log})
 
@@ -305,7 +358,7 @@ def status_table(runs: Sequence[GridRun]) -> str:
     """Returns a table of the runs: state, updates, log."""
     rows = []
     for run in runs:
-        path = jobs_folder(run) / f"{run.name}.json"
+        path = jobs_folder(run) / f"{run.folder.name}.json"
         job = load_json(path) if path.is_file() else {}
         rows.append([run.name, _state(run, job), _updates(run), job.get("log", "")])
     return format_table(["run", "state", "training", "log"], rows)

@@ -90,11 +90,6 @@ class TrainPlan:
         """
         return self.stage.steps[0].is_done()
 
-    @property
-    def most_gpus(self) -> int:
-        """Returns the number of GPUs that an update fills; more have less to do."""
-        return max(1, -(-self.settings.tokens // self.settings.max_tokens))
-
     def check_flags(self, dry_run: bool) -> None:
         """Raises UserError for flags that fairseq-train, or this machine, does not take."""
         from .. import registration  # noqa: F401

@@ -16,7 +16,7 @@ WIDTH = 96
 HEAD = """\
 #!/usr/bin/env bash
 # Made by: {printed_by}
-# Run it with the environment's programs on PATH, such as: SEED=2 bash FILE
+# Run it with the environment's programs on PATH, such as: {example}bash FILE
 # shellcheck disable=SC2046,SC2086
 set -euo pipefail"""
 # a system without flock, such as macOS, does not wait
@@ -33,9 +33,18 @@ finish() {
   mv "$TO.log" "$1.log"
   mv "$TO" "$1"
 }"""
-WANTED = """\
-# wanted NUMBER: in an array of Slurm, such as sbatch --array=0-8 FILE, a job has one of the runs
-wanted() { [ "${SLURM_ARRAY_TASK_ID:-$1}" = "$1" ]; }"""
+ARRAY = """\
+# In an array of Slurm, each job has one of the runs: sbatch --array=0-{last} FILE"""
+LAST_JOB = """\
+# After them, one more prints the table: sbatch --dependency=afterany:JOB --array={number} FILE"""
+OF_RUNS = """\
+# wanted NUMBER: tells whether this is the job of a run; without an array, all are
+wanted() { [ "${SLURM_ARRAY_TASK_ID:-$1}" = "$1" ]; }
+FAILED=
+# ended STATUS NAME: a run that failed does not stop the others
+ended() { [ "$1" = 0 ] || FAILED+=" $2"; set -e; }"""
+AT_THE_END = """
+[ -z "$FAILED" ] || { echo "failed:$FAILED" >&2; exit 1; }"""
 NO_GPU = '[ "$GPUS" -gt 0 ] || export CUDA_VISIBLE_DEVICES='
 
 
@@ -46,20 +55,32 @@ def script(plan: Plan, printed_by: Sequence[str]) -> str:
         plan: of a command
         printed_by: the command
     """
-    lines = [HEAD.format(printed_by=" ".join(map(quoted, printed_by)))]
+    has_seed = any(variable.name == "SEED" for variable in plan.variables)
+    example = "SEED=2 " if has_seed else ""
+    lines = [HEAD.format(printed_by=" ".join(map(quoted, printed_by)), example=example)]
     if os.environ.get(USER_DIR_VARIABLE):  # set by --user-dir
         lines.append(f"export {USER_DIR_VARIABLE}={quoted(os.environ[USER_DIR_VARIABLE])}")
     lines += map(_assignment, plan.variables)
     if any(variable.name == "GPUS" for variable in plan.variables):
         lines.append(NO_GPU)
-    lines.append(FUNCTIONS)
     stages = list(plan.stages)
-    if any(stage.run is not None for stage in stages):
-        lines.append(WANTED)
-    for run, group in groupby(stages, lambda stage: stage.run):
+    if any(stage.folder for stage in stages):
+        lines.append(FUNCTIONS)
+    if plan.runs:
+        lines.append(ARRAY.format(last=plan.runs - 1))
+        if any(stage.run == plan.runs for stage in stages):
+            lines.append(LAST_JOB.format(number=plan.runs))
+        lines.append(OF_RUNS)
+    for (run, name), group in groupby(stages, lambda stage: (stage.run, stage.name)):
         text = _stages(list(group))
-        lines += text if run is None else [f"\nif wanted {run}; then", *text, "fi"]
-    return "\n".join(lines)
+        lines += text if run is None else _alone(run, name, text)
+    return "\n".join(lines + [AT_THE_END] * bool(plan.runs))
+
+
+def _alone(run: int, name: str, lines: Sequence[str]) -> list[str]:
+    """Returns the lines of a run. A subshell that is part of a condition would ignore set -e."""
+    begin = [f"\nif wanted {run}; then", "set +e", "(", "set -e"]
+    return [*begin, *lines, ")", f"ended $? {shell_word(name)}", "fi"]
 
 
 def _stages(stages: Sequence[Stage]) -> list[str]:
@@ -71,12 +92,20 @@ def _stages(stages: Sequence[Stage]) -> list[str]:
         assigned |= {each.name: each.shell for each in new}
         lines += ["", *map(_assignment, new)] if new else []
         lines += [comment(note) for note in stage.notes]
-        if new or stage.folder != locked:
+        if not stage.folder:
+            lines += _folders_of_output(stage)
+        if stage.folder and (new or stage.folder != locked):
             lines += [f"lock {shell_word(stage.folder)}"]
             locked = stage.folder
         for step in stage.steps:
             lines += _step(step)
     return lines
+
+
+def _folders_of_output(stage: Stage) -> list[str]:
+    outputs = [line.output for step in stage.steps for line in step.lines if line.output]
+    folders = dict.fromkeys(map(os.path.dirname, outputs))
+    return [f"mkdir -p {shell_word(folder)}" for folder in folders]
 
 
 def _assignment(variable: Variable) -> str:
@@ -85,6 +114,9 @@ def _assignment(variable: Variable) -> str:
 
 
 def _step(step: Step) -> Iterator[str]:
+    if not step.log:  # commands that log by themselves
+        yield from map(_line, step.lines)
+        return
     folder = shell_word(step.folder)
     yield f"\n{comment(step.name)}"
     if step.stamp:

@@ -59,6 +59,11 @@ class TaskSettings:
     main_metric: str  # metric of the paper, of dc-nmt score
     metrics: str  # all metrics
 
+    @property
+    def most_gpus(self) -> int:
+        """Returns the number of GPUs that an update fills; more have less to do."""
+        return max(1, -(-self.tokens // self.max_tokens))
+
 
 @cache
 def settings_of(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, UserError, counted
 from ..files import load_json
-from ..steps import Line, Step, Variable
+from ..steps import Line, Step, Variable, with_seed
 
 if TYPE_CHECKING:
     from ..runs.record import Flags
@@ -72,9 +72,7 @@ class PlannedRun:
 
     def variable(self, seed: int) -> Variable:
         """Returns RUN, the folder of the run; in a script, in $OUT and with the script's seed."""
-        name = self.folder.name.removesuffix(f"-s{seed}")
-        of_seed = "-s$SEED" if name != self.folder.name else ""
-        return Variable("RUN", str(self.folder), f"$OUT/{name}{of_seed}")
+        return Variable("RUN", str(self.folder), f"$OUT/{with_seed(self.folder.name, seed)}")
 
     def is_trained(self) -> bool:
         """Returns True if the training in this folder is finished."""

@@ -23,8 +23,13 @@ finish() {
   mv "$TO.log" "$1.log"
   mv "$TO" "$1"
 }
-# wanted NUMBER: in an array of Slurm, such as sbatch --array=0-8 FILE, a job has one of the runs
+# In an array of Slurm, each job has one of the runs: sbatch --array=0-1 FILE
+# After them, one more prints the table: sbatch --dependency=afterany:JOB --array=2 FILE
+# wanted NUMBER: tells whether this is the job of a run; without an array, all are
 wanted() { [ "${SLURM_ARRAY_TASK_ID:-$1}" = "$1" ]; }
+FAILED=
+# ended STATUS NAME: a run that failed does not stop the others
+ended() { [ "$1" = 0 ] || FAILED+=" $2"; set -e; }
 
 WORKERS=$(python -c "from dc_nmt_plugin import machine; print(machine.usable_cpus())") # processes of BPE and binarisation
 lock "$DATA"
@@ -89,6 +94,9 @@ finish "$DATA/bin" 135a2a68c9221306
 fi
 
 if wanted 0; then
+set +e
+(
+set -e
 
 RUN=$OUT/transformer_standard_iwslt-s$SEED
 UPDATE_FREQ=$(((4096 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -130,9 +138,14 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --metrics mteval-v13a,mteval-v13a-lc,multi-bleu,chrf --paper mteval-v13a \
   --detokenized "$RUN/hypotheses.fr" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+)
+ended $? "transformer_standard_iwslt-s$SEED"
 fi
 
 if wanted 1; then
+set +e
+(
+set -e
 
 RUN=$OUT/transformer_dc_iwslt-s$SEED
 UPDATE_FREQ=$(((4096 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -174,4 +187,18 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --metrics mteval-v13a,mteval-v13a-lc,multi-bleu,chrf --paper mteval-v13a \
   --detokenized "$RUN/hypotheses.fr" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+)
+ended $? "transformer_dc_iwslt-s$SEED"
 fi
+
+if wanted 2; then
+set +e
+(
+set -e
+dc-nmt results "$OUT/transformer_standard_iwslt-s$SEED" "$OUT/transformer_dc_iwslt-s$SEED" \
+  --finished
+)
+ended $? table
+fi
+
+[ -z "$FAILED" ] || { echo "failed:$FAILED" >&2; exit 1; }

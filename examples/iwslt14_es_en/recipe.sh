@@ -23,8 +23,13 @@ finish() {
   mv "$TO.log" "$1.log"
   mv "$TO" "$1"
 }
-# wanted NUMBER: in an array of Slurm, such as sbatch --array=0-8 FILE, a job has one of the runs
+# In an array of Slurm, each job has one of the runs: sbatch --array=0-2 FILE
+# After them, one more prints the table: sbatch --dependency=afterany:JOB --array=3 FILE
+# wanted NUMBER: tells whether this is the job of a run; without an array, all are
 wanted() { [ "${SLURM_ARRAY_TASK_ID:-$1}" = "$1" ]; }
+FAILED=
+# ended STATUS NAME: a run that failed does not stop the others
+ended() { [ "$1" = 0 ] || FAILED+=" $2"; set -e; }
 
 WORKERS=$(python -c "from dc_nmt_plugin import machine; print(machine.usable_cpus())") # processes of BPE and binarisation
 lock "$DATA"
@@ -83,6 +88,9 @@ finish "$DATA/bin" d3aa29102065b9f8
 fi
 
 if wanted 0; then
+set +e
+(
+set -e
 
 RUN=$OUT/transformer_dc_iwslt_ff512-s$SEED
 UPDATE_FREQ=$(((2048 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -124,9 +132,14 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper multi-bleu \
   --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+)
+ended $? "transformer_dc_iwslt_ff512-s$SEED"
 fi
 
 if wanted 1; then
+set +e
+(
+set -e
 
 RUN=$OUT/transformer_mlmha_m_00_iwslt-s$SEED
 UPDATE_FREQ=$(((2048 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -168,9 +181,14 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper multi-bleu \
   --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+)
+ended $? "transformer_mlmha_m_00_iwslt-s$SEED"
 fi
 
 if wanted 2; then
+set +e
+(
+set -e
 
 RUN=$OUT/transformer_ms_aux_3_aif_iwslt-s$SEED
 UPDATE_FREQ=$(((2048 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -212,4 +230,19 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper multi-bleu \
   --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+)
+ended $? "transformer_ms_aux_3_aif_iwslt-s$SEED"
 fi
+
+if wanted 3; then
+set +e
+(
+set -e
+dc-nmt results "$OUT/transformer_dc_iwslt_ff512-s$SEED" \
+  "$OUT/transformer_mlmha_m_00_iwslt-s$SEED" "$OUT/transformer_ms_aux_3_aif_iwslt-s$SEED" \
+  --finished
+)
+ended $? table
+fi
+
+[ -z "$FAILED" ] || { echo "failed:$FAILED" >&2; exit 1; }

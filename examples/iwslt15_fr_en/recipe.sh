@@ -120,3 +120,4 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper multi-bleu \
   --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+dc-nmt results "$OUT/transformer_dc_iwslt_ff512-s$SEED" --finished

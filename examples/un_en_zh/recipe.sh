@@ -121,3 +121,4 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer none --tokenized-reference "$DATA/raw/tokenised/test.zh" --paper zh-words \
   --detokenized "$RUN/hypotheses.zh" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+dc-nmt results "$OUT/gru_selfattn_residual-s$SEED" --finished

@@ -120,3 +120,4 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses-a --tokenized-reference "$DATA/raw/tokenised/test.en" --truecased \
   --paper multi-bleu-lc --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+dc-nmt results "$OUT/gru_selfattn_residual-s$SEED" --finished

@@ -23,8 +23,13 @@ finish() {
   mv "$TO.log" "$1.log"
   mv "$TO" "$1"
 }
-# wanted NUMBER: in an array of Slurm, such as sbatch --array=0-8 FILE, a job has one of the runs
+# In an array of Slurm, each job has one of the runs: sbatch --array=0-1 FILE
+# After them, one more prints the table: sbatch --dependency=afterany:JOB --array=2 FILE
+# wanted NUMBER: tells whether this is the job of a run; without an array, all are
 wanted() { [ "${SLURM_ARRAY_TASK_ID:-$1}" = "$1" ]; }
+FAILED=
+# ended STATUS NAME: a run that failed does not stop the others
+ended() { [ "$1" = 0 ] || FAILED+=" $2"; set -e; }
 
 WORKERS=$(python -c "from dc_nmt_plugin import machine; print(machine.usable_cpus())") # processes of BPE and binarisation
 lock "$DATA"
@@ -129,6 +134,9 @@ finish "$DATA/bin-under50" a76f26d92a1a082c
 fi
 
 if wanted 0; then
+set +e
+(
+set -e
 
 RUN=$OUT/transformer_ctxaware_unshared-s$SEED
 UPDATE_FREQ=$(((32768 + PROCESSES * 4096 - 1) / (PROCESSES * 4096)))
@@ -171,9 +179,14 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper mteval-v13a \
   --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+)
+ended $? "transformer_ctxaware_unshared-s$SEED"
 fi
 
 if wanted 1; then
+set +e
+(
+set -e
 
 RUN=$OUT/transformer_cross_agg_sum_unshared-s$SEED
 UPDATE_FREQ=$(((24576 + PROCESSES * 2048 - 1) / (PROCESSES * 2048)))
@@ -217,4 +230,18 @@ dc-nmt score "$RUN/generate/generate-test.txt" --generate-log "$RUN/generate.log
   --tokenizer moses --tokenized-reference "$DATA/raw/tokenised/test.en" --paper mteval-v13a \
   --detokenized "$RUN/hypotheses.en" --out "$RUN/run.json" 2>&1 |
   tee "$RUN/score.log"
+)
+ended $? "transformer_cross_agg_sum_unshared-s$SEED"
 fi
+
+if wanted 2; then
+set +e
+(
+set -e
+dc-nmt results "$OUT/transformer_ctxaware_unshared-s$SEED" \
+  "$OUT/transformer_cross_agg_sum_unshared-s$SEED" --finished
+)
+ended $? table
+fi
+
+[ -z "$FAILED" ] || { echo "failed:$FAILED" >&2; exit 1; }

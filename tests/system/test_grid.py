@@ -29,7 +29,7 @@ from dc_nmt_plugin.recipes.grid import (
     submit,
 )
 from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions
-from dc_nmt_plugin.steps import GridRun, Plan, Stage, Step, Variable
+from dc_nmt_plugin.steps import Grid, GridRun, Plan, Stage, Step, Variable, dc_nmt
 
 GRID = ["run", "mine", "transformer_standard", "transformer_dc", "--seeds", "1,2"]
 
@@ -47,7 +47,7 @@ def recipe(cwd, monkeypatch, capsys):
 
 
 def grid_run(name, *words):
-    return GridRun(Path("runs") / name, 1, Plan((), ()), words, lambda: False)
+    return GridRun(Path("runs") / name, 1, Plan((), ()), (dc_nmt(words),), lambda: False)
 
 
 def test_side_by_side_one_fails_and_the_others_go_on(cwd, capsys):
@@ -146,7 +146,8 @@ def test_jobs_on_slurm_in_any_order_and_one_beyond_its_time_limit(recipe, slurm,
         grid_run("b-s1", "recipe", "lost"),
         grid_run("c-s1", "recipe", "list"),
     ]
-    lines = submit(runs, ["prepare", "mine"], ["recipe", "list"], Cluster(1, 0))
+    text, table = dc_nmt(["prepare", "mine"]), dc_nmt(["recipe", "list"])
+    lines = submit(Grid(runs, None, [text], table=table), Cluster(1, 0))
     assert [line.partition(":")[0] for line in lines] == ["1", "2_0", "2_1", "2_2", "3"]
     slurm.run(1)
     assert (recipe / "data/bin/.stamp").is_file()
@@ -175,7 +176,8 @@ def test_jobs_on_slurm_in_any_order_and_one_beyond_its_time_limit(recipe, slurm,
 
 
 def words_of(path):
-    return DelayedSubmission.load(path).function.words
+    (line,) = DelayedSubmission.load(path).function.lines
+    return line.words[1:]
 
 
 def test_a_grid_is_submitted_without_what_is_finished(recipe, slurm, capsys):

@@ -10,7 +10,7 @@ import pytest
 from dc_nmt_plugin.commands import paper
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.papers import parameters
-from dc_nmt_plugin.papers import plan as jobs
+from dc_nmt_plugin.recipes import execution, grid
 
 
 def printed(capsys, *words):
@@ -44,10 +44,30 @@ def test_parameters_of_a_table(capsys, monkeypatch):
 
 
 def test_a_run_ends_in_the_table(cwd, monkeypatch, capsys):
-    monkeypatch.setattr(jobs, "run_jobs", lambda jobs: print("[1/2] dc-nmt prepare"))
-    assert paper.main(["run", "dual-context, Figure 3"]) == 0
-    out = capsys.readouterr().out
-    assert "[1/2] dc-nmt prepare" in out and "29.26" in out
+    """Where one fails, the others go on, and its analyses are left out."""
+    ran = []
+
+    def run(words):
+        ran.append(words)
+        if words[:3] == ["train", "wmt14_en_de", "transformer_dc"] and "--name" in words:
+            raise UserError("no")
+        return paper.main(words[1:]) if words[0] == "paper" else 0
+
+    monkeypatch.setattr(execution, "run_command", run)
+    monkeypatch.setattr(grid, "run_command", run)
+    rows = ["--rows", "f = 2; f = 3"]
+    with pytest.raises(UserError) as error:
+        paper.main(["run", "dual-context, Figure 4", *rows])
+    first, failed, left_out, no_table = str(error.value).splitlines()
+    assert first == "1 of 2 runs failed:"
+    assert failed == "  transformer_dc-dc-kernel-size-3-s1: no"
+    assert left_out.startswith("  left out: dc-nmt analyze")
+    assert "no analysis yet" in no_table
+    assert [words[0] for words in ran] == ["prepare", "train", "evaluate", "train", "paper"]
+    ran.clear()
+    assert paper.main(["run", "dual-context, Figure 3", "--rows", "f = 2"]) == 0
+    assert [words[0] for words in ran] == ["prepare", "train", "evaluate", "paper"]
+    assert "29.26" in capsys.readouterr().out
     (row, *_) = json.loads(printed(capsys, "table", "dual-context, Figure 3", "--json"))
     assert row["published"] == "29.26" and row["mean"] is None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.commands import evaluate
 from dc_nmt_plugin.commands.parser import values_of
-from dc_nmt_plugin.papers.plan import Options, added_baselines, plan
+from dc_nmt_plugin.papers.plan import Options, added_baselines, plan, trainings
 from dc_nmt_plugin.papers.reader import find_item, read_documents
 from dc_nmt_plugin.papers.selection import NEEDED, is_open, left_out, runs_of
 from dc_nmt_plugin.papers.systems import (
@@ -23,19 +22,30 @@ from dc_nmt_plugin.papers.systems import (
 )
 from dc_nmt_plugin.recipes.plan import Experiment, plan_decoding
 from dc_nmt_plugin.recipes.recipe import load
+from dc_nmt_plugin.steps import text_of
 
 OUT = Path("out")
 GIVEN = Options(any_counts=True, probing=Path("FILE"), trees=Path("FILE"))
 ITEMS = [item for document in read_documents() for item in document.items]
 
 
-def jobs(name, *rows, options=GIVEN, **more):
+def grid(name, *rows, options=GIVEN, **more):
     return plan(find_item(name), rows, replace(options, **more), OUT)
+
+
+def lines_of(planned):
+    """All command lines of a plan but the table."""
+    of_runs = [line for run in planned.runs for line in run.commands]
+    return [*planned.text_commands, *of_runs, *planned.analyses]
 
 
 def last(name, *rows, **more):
     """The last command of a plan."""
-    return f"{shlex.join(jobs(name, *rows, **more)[-1].words)} "
+    return f"{text_of(lines_of(grid(name, *rows, **more))[-1].words)} "
+
+
+def trained(name, *rows):
+    return [str(run) for run in trainings(find_item(name), rows, GIVEN)]
 
 
 def command_of(entry):
@@ -50,27 +60,29 @@ def command_of(entry):
     return ("evaluate", translation.training.task, translation.training.arch), ""
 
 
-def evaluated(job):
+def evaluated(line):
     """The run and the flags of an evaluation, as its command reads them."""
-    args, flags = evaluate.parser().parse_with_flags(job.words[1:])
+    args, flags = evaluate.parser().parse_with_flags(line.words[2:])
     return plan_decoding(values_of(Experiment, args)), tuple(flags)
 
 
 def test_every_reproducible_number_has_a_plan_that_ends_in_it():
     for item in ITEMS:
         own = [entry for entry in item.entries if entry.is_of_a_run and is_open(entry, NEEDED)]
-        found = plan(item, (), GIVEN, OUT) if own else []
-        evaluations = [evaluated(job) for job in found if job.words[0] == "evaluate"]
+        found = lines_of(plan(item, (), GIVEN, OUT)) if own else []
+        evaluations = [evaluated(line) for line in found if line.words[1] == "evaluate"]
         for entry in own:
             if entry.measure == "params":
-                words = ("paper", "parameters", "--item", item.full_name)
-                assert any(job.words == words for job in found)
+                words = ("dc-nmt", "paper", "parameters", "--item", item.full_name)
+                assert any(line.words == words for line in found)
             elif has_run(entry):
                 translation = translation_of(entry)
                 assert (translation.decoding(1), translation.flags) in evaluations
                 assert ("--decode-with" in translation.flags) == (entry.part != "main")
                 start, folder = command_of(entry)
-                shown = [str(job) for job in found if job.words[: len(start)] == start]
+                shown = [
+                    text_of(line.words) for line in found if line.words[1 : 1 + len(start)] == start
+                ]
                 assert any(folder in text for text in shown), (item.full_name, entry.cell)
             else:
                 assert entry.training == "" and entry.reproducible != "yes"
@@ -100,11 +112,12 @@ def test_every_training_run_has_a_counted_model():
 
 
 def test_a_row_and_a_column_name_one_cell():
-    runs = [job.training for job in jobs("dual-context, Table 2", "En→Vi", "Enc-DC")]
-    assert [str(run) for run in runs if run] == ["iwslt15_en_vi transformer_dc_iwslt_ff512"]
-    assert len({job.output for job in jobs("thesis, Figure 4.8", seeds=(1, 2))} - {None}) == 2
+    runs = trained("dual-context, Table 2", "En→Vi", "Enc-DC")
+    assert runs == ["iwslt15_en_vi transformer_dc_iwslt_ff512"]
+    outputs = {line.output for line in grid("thesis, Figure 4.8", seeds=(1, 2)).analyses}
+    assert len(outputs - {""}) == 2
     # a row with a difference needs its baseline too
-    runs = [job.training.arch for job in jobs("thesis, Table 4.6b", "MS-1") if job.training]
+    runs = [run.split()[1] for run in trained("thesis, Table 4.6b", "MS-1")]
     assert runs == ["transformer_standard_iwslt", "transformer_ms_aux_iwslt"]
     item = find_item("thesis, Table 4.6b")
     assert added_baselines(item, ["MS-1"], ()) == {"Baseline": ["MS-1"]}
@@ -115,9 +128,11 @@ def test_a_row_and_a_column_name_one_cell():
 
 def test_the_commands_understand_their_words(cwd):
     for name in ("thesis, Table 4.6b", "context-aware, Table 1", "residual-decoder, Table 3"):
-        for job in jobs(name):
-            if job.words[0] in ("prepare", "train", "evaluate"):
-                assert cli.main([*job.words, "--dry-run"]) == 0, str(job)
+        planned = grid(name)
+        for line in lines_of(planned):
+            if line.words[1] in ("prepare", "train", "evaluate"):
+                assert cli.main([*line.words[1:], "--dry-run"]) == 0, text_of(line.words)
+        assert not any(run.is_finished() for run in planned.runs)
     assert not list(cwd.iterdir())
 
 
