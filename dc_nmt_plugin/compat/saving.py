@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -81,17 +82,23 @@ SAVE = {"fairseq.checkpoint_utils:save_checkpoint": "3dceb4953a36"}
 @replace(
     SAVE,
     reason="an update of --save-interval-updates that ends an epoch gets no checkpoint of its own "
-    "with --no-epoch-checkpoints, and a mean of the last checkpoints lacks it",
+    "with --no-epoch-checkpoints, nor does the last one of --max-update that is no multiple of it, "
+    "and a mean of the last checkpoints lacks it",
     test="tests/system/test_continuing.py",
 )
 def save_every_interval(save: Function) -> Function:
     def save_checkpoint(cfg: Any, trainer: Any, epochs: Any, value: float | None) -> Any:
         every = 0 if cfg.write_checkpoints_asynchronously else cfg.save_interval_updates
-        if cfg.no_epoch_checkpoints and every > 0 and trainer.get_num_updates() % every == 0:
+        updates = trainer.get_num_updates()
+        is_last = updates == trainer.cfg.optimization.max_update
+        if cfg.no_epoch_checkpoints and every > 0 and (is_last or updates % every == 0):
             # fairseq gives an update its own checkpoint only inside an epoch, so this one goes on;
             # where it makes no copies (asynchronously), it would lack the best one then
             inside = {"epoch": epochs.epoch, "state_dict": epochs.state_dict}
             epochs = SimpleNamespace(**inside, end_of_epoch=lambda: False)
+            if is_last:  # of which every update is a multiple
+                cfg = copy(cfg)
+                cfg.save_interval_updates = 1
         return save(cfg, trainer, epochs, value)
 
     return save_checkpoint

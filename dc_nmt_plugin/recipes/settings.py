@@ -250,8 +250,7 @@ def for_sample(settings: TaskSettings) -> TaskSettings:
     return replace(
         settings,
         updates=SAMPLE_UPDATES,
-        # not a multiple of an epoch's updates: fairseq saves no update checkpoint at an epoch's end
-        save_every=13,
+        save_every=SAMPLE_UPDATES // 2,
         average=min(settings.average, 2),
         tokens=min(settings.tokens, SAMPLE_TOKENS),
         max_tokens=min(settings.max_tokens, SAMPLE_TOKENS),

@@ -169,5 +169,10 @@ def test_every_kept_update_has_its_checkpoint(corpus, tmp_path):
     forked(corpus, tmp_path, "--max-epoch", 4, *flags).good()
     total = updates(tmp_path)
     assert total % 4 == 0 and total // 4 % 3 == 0, "an epoch ends with an update that is saved"
-    numbers = [int(name[:-3].split("_")[2]) for name in files(tmp_path) if name.count("_") == 2]
-    assert sorted(numbers) == [total - 6, total - 3, total]
+
+    def kept():
+        return sorted(int(n[:-3].split("_")[2]) for n in files(tmp_path) if n.count("_") == 2)
+
+    assert kept() == [total - 6, total - 3, total]
+    forked(corpus, tmp_path, "--max-update", total + 1, *flags).good()
+    assert kept() == [total - 3, total, total + 1], "the last update is no multiple of 3"
