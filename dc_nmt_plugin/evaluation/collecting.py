@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, UserError, check_choices
-from ..flags import flag_name
+from ..flags import flag_name, setting_name
+from ..modules.mechanisms import CHOOSING
 from ..runs.differences import (
     OF_ONE_SYSTEM,
     TOKENS,
@@ -28,6 +29,7 @@ from .metrics import Metric
 from .rows import BaselineTest, MeasuredScore, PublishedScore, ResultRow, ResultTable, SystemFacts
 from .significance import Comparison, compare_systems
 from .systems import (
+    ComparedSystem,
     PlainTextOptions,
     default_metric,
     labelled,
@@ -36,26 +38,17 @@ from .systems import (
     table_labels,
 )
 from .table_text import FURTHER
-from .texts import Sides
 
 BASELINE_ARCH = "transformer_standard"
-# flags that make another model of that architecture
-_MECHANISM_FLAGS = {
-    "encoder-self-attention",
-    "decoder-self-attention",
-    "encoder-layers-of",
-    "decoder-layers-of",
-    "source-features",
-    "aux-layers",
-}
 _PRECISION_FLAGS = ("fp16", "bf16", "amp", "memory-efficient-fp16", "memory-efficient-bf16")
 # with one of these flags a run ends where it learns no more, so updates differ between seeds
 _STOPPING_FLAGS = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}
 _TEXT = "digest of the training text"
 LEAST_SECONDS = 3.0  # of training or decoding; the speed of less work is chance
 
-# the runs of each row: label → seed → run; without --over-seeds the seed is ""
+# the runs of each row, and their texts: label → seed → run; without --over-seeds the seed is ""
 Groups = dict[str, dict[str, Run]]
+Systems = dict[str, dict[str, ComparedSystem]]
 # a run, and the table's metric → its published score
 FindPublished = Callable[[Run, str], PublishedScore]
 
@@ -87,28 +80,28 @@ def collect(
     for label, group in groups.items():
         _check_same_settings(label, list(group.values()))
 
-    ordered = [run for group in groups.values() for run in group.values()]
-    systems = load_systems(ordered, PlainTextOptions())
-    metric = metric or default_metric(systems[0])
-    sides = list(sides_of(systems, metric).values())
-    signature, comparisons = _compare(groups, sides, systems[0].target_lang, metric)
+    runs = [run for group in groups.values() for run in group.values()]  # in the table's order
+    baseline_run = runs[0]
+    systems = _load(groups, runs)
+    metric = metric or default_metric(next(iter(systems[first].values())))
+    signature, sentences, comparisons = _compare(systems, metric)
     rows = []
-    for comparison, group in zip(comparisons, groups.values(), strict=True):
+    for label, group in groups.items():
         row_runs = list(group.values())
-        score = _measured(comparison, row_runs, metric)
+        score = _measured(comparisons[label], row_runs, metric)
         # who names a baseline wants the test, whatever differs
-        differs = "" if baseline else _differences(row_runs[0], ordered[0])
+        differs = "" if baseline else _differences(row_runs[0], baseline_run)
         published = find_published(row_runs[0], metric.name)
         rows.append(
             ResultRow(
-                system=_facts(comparison.name, row_runs, ordered[0]),
+                system=_facts(label, row_runs, baseline_run),
                 score=score,
-                test=_test(comparison, differs),
+                test=_test(comparisons[label], differs),
                 published=_with_gap(published, score, row_runs, metric),
             )
         )
-    signatures = {metric.name: signature, **_further_signatures(ordered, metric)}
-    return ResultTable(metric.name, signatures, len(sides[0].hypotheses), rows)
+    signatures = {metric.name: signature, **_further_signatures(runs, metric)}
+    return ResultTable(metric.name, signatures, sentences, rows)
 
 
 # -- from runs to groups -----------------------------------------------------------------------
@@ -151,7 +144,7 @@ def _baseline(groups: Groups, label: str | None) -> str:
     for name, group in groups.items():
         record = next(iter(group.values())).record
         plain = (record.architecture or "").startswith(BASELINE_ARCH)
-        if plain and not record.settings.keys() & _MECHANISM_FLAGS:
+        if plain and not any(setting_name(flag) in CHOOSING for flag in record.settings):
             return name
     return next(iter(groups))
 
@@ -212,19 +205,33 @@ def _conditions(run: Run) -> dict[str, Any]:
 # -- from groups to rows -----------------------------------------------------------------------
 
 
-def _compare(
-    groups: Groups, sides: Sequence[Sides], target_lang: str, metric: Metric
-) -> tuple[str, list[Comparison]]:
-    """Returns the signature, and each row's score and test; `sides` are in the runs' order."""
-    references = sides[0].references
-    score, signature = metric.score(sides[0].hypotheses, references, target_lang)
-    if len(sides) == 1:  # nothing to test: no bootstrap
-        return signature, [Comparison(next(iter(groups)), score, interval=0.0)]
-    hypotheses: dict[str, dict[str, list[str]]] = {label: {} for label in groups}
-    in_order = [(label, seed) for label, group in groups.items() for seed in group]
-    for (label, seed), side in zip(in_order, sides, strict=True):
-        hypotheses[label][seed] = side.hypotheses
-    return signature, compare_systems(hypotheses, references, target_lang, metric)
+def _load(groups: Groups, runs: Sequence[Run]) -> Systems:
+    """Reads the texts of all `runs`, which are in the order of the groups."""
+    loaded = iter(load_systems(runs, PlainTextOptions()))
+    return {label: {seed: next(loaded) for seed in group} for label, group in groups.items()}
+
+
+def _compare(systems: Systems, metric: Metric) -> tuple[str, int, dict[str, Comparison]]:
+    """Scores and tests the rows; the first one is the baseline.
+
+    Returns:
+        the signature of the metric, the number of sentences, and the score and test of each row
+    """
+    loaded = [system for group in systems.values() for system in group.values()]
+    sides = sides_of(loaded, metric)
+    first, target_lang = sides[loaded[0].label], loaded[0].target_lang
+    score, signature = metric.score(first.hypotheses, first.references, target_lang)
+    if len(loaded) == 1:  # nothing to test: no bootstrap
+        label = next(iter(systems))
+        comparisons = [Comparison(label, score, interval=0.0)]
+    else:
+        hypotheses = {
+            label: {seed: sides[system.label].hypotheses for seed, system in group.items()}
+            for label, group in systems.items()
+        }
+        comparisons = compare_systems(hypotheses, first.references, target_lang, metric)
+    by_label = {comparison.name: comparison for comparison in comparisons}
+    return signature, len(first.hypotheses), by_label
 
 
 def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:

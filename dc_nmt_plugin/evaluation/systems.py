@@ -13,7 +13,7 @@ from ..runs.finding import Run, chosen_names, distinguished, is_run, located
 from ..runs.record import Kind
 from .generated import check_free, is_generated
 from .metrics import METRICS, Metric, default_bleu
-from .texts import TOKENISED, Sides, TextFiles, Texts, load_texts
+from .texts import Sides, TextFiles, Texts, load_texts
 
 
 @dataclass(frozen=True)
@@ -139,13 +139,13 @@ def default_metric(baseline: ComparedSystem) -> Metric:
 
     Tokenised plain text without a tokenizer has multi-bleu alone.
     """
-    scores = baseline.run.decoding.scores if baseline.run else ()
-    paper = next((score.metric for score in scores if score.paper), None)
-    fallback = default_bleu(baseline.target_lang, baseline.texts.raw.references)
-    # no tokenizer is known that would make raw text of the reference
-    if TOKENISED in baseline.texts.raw.processing.references and baseline.texts.tokenized:
-        fallback = "zh-words" if baseline.target_lang == "zh" else "multi-bleu"
-    return METRICS[paper or fallback]
+    texts, language = baseline.texts, baseline.target_lang
+    for score in baseline.run.decoding.scores if baseline.run else ():
+        if score.paper:
+            return METRICS[score.metric]
+    if texts.tokenized and not texts.has_raw_reference:
+        return METRICS["zh-words" if language == "zh" else "multi-bleu"]
+    return METRICS[default_bleu(language, texts.raw.references)]
 
 
 def _files_of_text(path: Path, options: PlainTextOptions, like: TextFiles | None) -> TextFiles:

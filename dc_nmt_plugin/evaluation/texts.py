@@ -34,15 +34,6 @@ class TextFiles:
         return ("pieces",) if self.tokenizer == "split" else ()
 
 
-AS_GIVEN, AS_TRANSLATED, BPE_JOINED, TOKENISED = (
-    "as given",
-    "as translated",
-    "BPE joined",
-    "tokenised",
-)
-DETRUECASED = "detruecased"
-
-
 @dataclass(frozen=True)
 class Processing:
     """How text was processed: the steps of each side in their order, and the steps of both."""
@@ -58,12 +49,25 @@ class Processing:
 
 
 @dataclass(frozen=True)
+class ProcessedLines:
+    """Lines of one side, and the steps that made them."""
+
+    lines: list[str]
+    steps: tuple[str, ...] = ("as given",)
+
+
+@dataclass(frozen=True)
 class Sides:
     """Holds hypotheses and references, line by line, and how they were processed."""
 
     hypotheses: list[str]
     references: list[str]
     processing: Processing
+
+    @classmethod
+    def of(cls, hypotheses: ProcessedLines, references: ProcessedLines) -> Sides:
+        processing = Processing(hypotheses.steps, references.steps)
+        return cls(hypotheses.lines, references.lines, processing)
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ class Texts:
     raw: Sides
     tokenized: Sides | None
     warnings: list[str]
+    # False: only a tokenised reference is given, and no tokeniser is known that it could undo
+    has_raw_reference: bool = True
 
     def sides(self, metric: Metric) -> Sides:
         """Returns the text for a metric, before :meth:`Metric.prepared`; ``processing`` has both.
@@ -125,28 +131,32 @@ def load_texts(files: TextFiles) -> Texts:
     warnings += _tokenization_warnings(files, raw.hypotheses, reference, tokenized_reference)
     warnings += _case_warnings(files, words)
     warnings += _form_warnings(files, words)
-    return Texts(raw, tokenized, warnings)
+    has_raw_reference = files.reference is not None or files.tokenizer != "none"
+    return Texts(raw, tokenized, warnings, has_raw_reference)
 
 
 def _raw_sides(
     files: TextFiles, lines: list[str], reference: list[str] | None, tokenized: list[str]
 ) -> Sides:
     """Returns detokenised text, made from tokenised hypotheses and from `tokenized` if needed."""
-    undone = [DETRUECASED] if files.truecased else []
-    if files.tokenizer != "none":
-        undone.append(f"{files.tokenizer} undone")
-    steps = reference_steps = [AS_GIVEN]
-    if files.kind != "raw":
-        lines = detokenize(lines, files.tokenizer, files.target_lang, files.truecased)
-        steps = [BPE_JOINED, *undone] if files.kind == "generated" else undone
-        if files.tokenizer == "none":
-            steps = [*steps, AS_TRANSLATED]
-    if reference is None:
-        reference = detokenize(tokenized, files.tokenizer, files.target_lang, files.truecased)
-        reference_steps = undone
-        if files.tokenizer == "none":
-            reference_steps = [*undone, AS_GIVEN, TOKENISED]
-    return Sides(lines, reference, Processing(tuple(steps), tuple(reference_steps)))
+    if files.kind == "raw":
+        hypotheses = ProcessedLines(lines)
+    else:
+        hypotheses = _detokenized(files, lines, ("as translated",))
+    if files.kind == "generated":
+        hypotheses = replace(hypotheses, steps=("BPE joined", *hypotheses.steps))
+    if reference is not None:
+        return Sides.of(hypotheses, ProcessedLines(reference))
+    return Sides.of(hypotheses, _detokenized(files, tokenized, ("as given", "tokenised")))
+
+
+def _detokenized(files: TextFiles, lines: list[str], unknown: tuple[str, ...]) -> ProcessedLines:
+    """Returns detokenised lines; without a known tokenizer, their state is `unknown`."""
+    steps = unknown if files.tokenizer == "none" else (f"{files.tokenizer} undone",)
+    if files.truecased:
+        steps = ("detruecased", *steps)
+    lines = detokenize(lines, files.tokenizer, files.target_lang, files.truecased)
+    return ProcessedLines(lines, steps)
 
 
 def _tokenized_sides(
@@ -155,17 +165,21 @@ def _tokenized_sides(
     """Returns tokenised text, made from raw hypotheses and from `raw` if needed."""
     if files.tokenizer == "none" and (files.kind == "raw" or reference is None):
         return None
-    jieba = files.target_lang == "zh" and files.tokenizer in MOSES
-    by_tool = f"tokenised by {'jieba' if jieba else files.tokenizer}"
-    steps, reference_steps = [AS_TRANSLATED], [AS_GIVEN]
-    if files.kind == "generated":
-        steps.append(BPE_JOINED)
     if files.kind == "raw":
-        lines, steps = tokenize(lines, files.tokenizer, files.target_lang), [by_tool]
-    if reference is None:
-        reference = tokenize(raw, files.tokenizer, files.target_lang)
-        reference_steps = [by_tool]
-    return Sides(lines, reference, Processing(tuple(steps), tuple(reference_steps)))
+        hypotheses = _tokenized(files, lines)
+    elif files.kind == "generated":
+        hypotheses = ProcessedLines(lines, ("as translated", "BPE joined"))
+    else:
+        hypotheses = ProcessedLines(lines, ("as translated",))
+    if reference is not None:
+        return Sides.of(hypotheses, ProcessedLines(reference))
+    return Sides.of(hypotheses, _tokenized(files, raw))
+
+
+def _tokenized(files: TextFiles, lines: list[str]) -> ProcessedLines:
+    jieba = files.target_lang == "zh" and files.tokenizer in MOSES
+    steps = (f"tokenised by {'jieba' if jieba else files.tokenizer}",)
+    return ProcessedLines(tokenize(lines, files.tokenizer, files.target_lang), steps)
 
 
 # -- checks: text that would make a score silently wrong ---------------------------------------

@@ -10,12 +10,21 @@ import importlib
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import choice_problem
 
 Values = Mapping[str, Any]
 """Option → its value."""
+# settings of a model that choose mechanisms; axis C, auxiliary decoders, is a list of layers
+CHOOSING = (
+    "encoder_self_attention",
+    "decoder_self_attention",
+    "encoder_layers_of",
+    "decoder_layers_of",
+    "source_features",
+    "aux_layers",
+)
 
 
 @dataclass(frozen=True)
@@ -379,3 +388,29 @@ def mechanisms() -> Iterator[Mechanism]:
     """Yields every mechanism, in the order of the flags of their options."""
     yield from SELF_ATTENTIONS.values()
     yield from SOURCE_FEATURES.values()
+
+
+# -- axis D: the base block ------------------------------------------------------------------------
+
+
+class BaseBlock(NamedTuple):
+    """Choices for the layers beside their attentions."""
+
+    norm: str
+    pre_norm: bool  # the norms stand before the sublayers
+    activation_fn: str
+    positions: str
+
+
+BASES = {
+    "original": BaseBlock("layer_norm", False, "relu", "absolute"),  # Vaswani et al. 2017
+    "modern": BaseBlock("rms_norm", True, "swiglu", "rotary"),
+}
+NORMS = ("layer_norm", "rms_norm")  # Ba et al. 2016; Zhang and Sennrich 2019
+POSITIONS = (
+    "absolute",  # added to the embeddings: sinusoidal, or learned with --encoder-learned-pos
+    "rotary",  # queries and keys are rotated (Su et al. 2021)
+    "relative",  # distances are added to keys and values (Shaw et al. 2018)
+)
+# fairseq's, in its order, and the gated one
+ACTIVATIONS = ("relu", "gelu", "gelu_fast", "gelu_accurate", "tanh", "linear", "swiglu")

@@ -7,17 +7,21 @@ from typing import Any
 from ...errors import ConfigError
 from ...flags import flag_name
 from ...modules.mechanisms import (
+    ACTIVATIONS,
+    BASES,
+    NORMS,
+    POSITIONS,
     SELF_ATTENTIONS,
     SOURCE_FEATURES,
     STANDARD,
     TOP,
+    BaseBlock,
     Mechanism,
     SourceFeature,
     decoder_kinds,
     mechanisms,
 )
 from ..options import CheckedConfig, ModelSetting, flag, rate, read_config, size
-from .axes import ACTIVATIONS, BASES, NORMS, POSITIONS, BaseBlock
 from .specification import SelfAttentionSpec, read_specification
 
 SIDES = ("encoder", "decoder")
