@@ -108,9 +108,7 @@ def _measured(
         number = _number(run, entry.measure) if run else None
         if run and number is not None:
             numbers[seed] = number
-            record, search = run.record, run.decoding.search
-            others = differing_settings(entry, record.settings, record.training.tokens, search)
-            differing.update(dict.fromkeys(others))
+            differing.update(dict.fromkeys(differing_settings(entry, run)))
     return numbers, tuple(differing)
 
 

@@ -23,56 +23,28 @@ from .reader import read_documents
 
 def published_score(run: Run, metric: str) -> PublishedScore:
     """Returns the published score of a run, by `metric` or by another that the run has."""
-    record, decoding = run.record, run.decoding
-    for name in (metric, *(score.metric for score in decoding.scores)):
-        number = published_number(
-            task=record.task or "",
-            architecture=record.architecture or "",
-            metric=name,
-            settings=record.settings,
-            tokens=record.training.tokens,
-            search=decoding.search,
-            subset=decoding.subset,
-        )
+    for name in (metric, *(score.metric for score in run.decoding.scores)):
+        number = published_number(run, name)
         if number:
             return number
     return PublishedScore()
 
 
-def published_number(
-    task: str,
-    architecture: str,
-    metric: str,
-    settings: Mapping[str, Any],
-    tokens: int | None,
-    search: Mapping[str, Any],
-    subset: str = "test",
-) -> PublishedScore | None:
-    """Returns the number that the papers print for a run; None if they print none.
+def published_number(run: Run, metric: str) -> PublishedScore | None:
+    """Returns the score by one metric that the papers print for a run; None if they print none.
 
     The task, the architecture with its size, the decoder, masked layers, the test set and the
     metric are the same. Of several such numbers, the one with the fewest settings that differ.
-
-    Args:
-        task: name of the recipe, such as ``iwslt15_vi_en``
-        architecture: value of ``--arch``
-        metric: such as ``mteval-v13a``; ``params`` for millions of parameters
-        settings: of ``fairseq-train``, by flag without dashes, as in ``run.json``
-        tokens: of an update, of all processes; None: unknown
-        search: of ``fairseq-generate``, in the same form
-        subset: the translated set
     """
-    candidates = []
-    for document in read_documents():
-        for entry in document.entries:
-            if (entry.task, entry.arch, entry.measure) != (task, architecture, metric):
-                continue
-            same_text = metric == "params" or _same_translation(entry, search, subset)
-            if entry.value is not None and same_text:
-                candidates.append(entry)
+    candidates = [
+        entry
+        for document in read_documents()
+        for entry in document.entries
+        if entry.value is not None and entry.measure == metric and _is_of(entry, run)
+    ]
     if not candidates:
         return None
-    differences = [differing_settings(entry, settings, tokens, search) for entry in candidates]
+    differences = [differing_settings(entry, run) for entry in candidates]
     fewest = min(differences, key=len)
     nearest = [entry for entry, d in zip(candidates, differences, strict=True) if d == fewest]
     value = nearest[0].value
@@ -93,30 +65,29 @@ def _printed_in(entries: Sequence[Entry]) -> str:
     return "; ".join(dict.fromkeys([*printed, *others]))
 
 
-def _same_translation(entry: Entry, search: Mapping[str, Any], subset: str) -> bool:
+def _is_of(entry: Entry, run: Run) -> bool:
+    """Returns True for a number of the same architecture, translated in the same way."""
+    search = run.decoding.search
     masked = str(search.get("mask-source-layers") or "")
     return (
-        not entry.of
-        and not search.get("no-aux-fusion")  # no published number is without it
-        and entry.subset == subset
+        (entry.task, entry.arch) == (run.record.task, run.record.architecture)
+        and entry.subset == run.decoding.subset
         and entry.part == str(search.get("decode-with") or "main")
         and entry.decoding.get("mask_source_layers", "") == masked
+        and not search.get("no-aux-fusion")  # no published number is without it
+        and not entry.of
     )
 
 
-def differing_settings(
-    entry: Entry, settings: Mapping[str, Any], tokens: int | None, search: Mapping[str, Any]
-) -> list[str]:
+def differing_settings(entry: Entry, run: Run) -> list[str]:
     """Returns the settings in which a run differs from the recipe of a published number, in words.
 
     ``recipes/papers.yaml`` says which settings of a recipe are printed, and which are choices.
-
-    Args:
-        settings, tokens, search: as of :func:`published_number`
     """
     from ..recipes.recipe import load
     from ..recipes.settings import settings_of
 
+    settings, tokens = run.record.settings, run.record.training.tokens
     if not settings:
         return ["the settings of the run are unknown"]
     recipe = settings_of(load(entry.task), entry.arch, like=entry.training)
@@ -132,7 +103,8 @@ def differing_settings(
         {TOKENS: NOT_GIVEN if tokens is None else tokens, **flags},
     )
     if entry.measure in SCORES:
-        differences += _in_words(full_search(typed_flags(recipe.decode)), full_search(search))
+        published_search = full_search(typed_flags(recipe.decode))
+        differences += _in_words(published_search, full_search(run.decoding.search))
     return differences
 
 

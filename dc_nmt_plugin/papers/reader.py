@@ -122,14 +122,22 @@ def _merged(tasks: Mapping[str, Settings], levels: Iterable[Settings]) -> dict[s
     """Returns the settings of several levels, such as item and row; later ones override."""
     merged: dict[str, Any] = {}
     for level in levels:
-        for source in (tasks[level.on], level) if level.on else (level,):
-            for name in Settings.__struct_fields__:
-                value = getattr(source, name)
-                if not value or name == "on":
-                    continue
-                if isinstance(value, dict):
-                    value = {**merged.get(name, {}), **value}
-                merged[name] = value
-                if name in ("system", "other"):  # either of them takes the place of both
-                    merged.pop("other" if name == "system" else "system", None)
+        if level.on:
+            _override(merged, tasks[level.on])
+        _override(merged, level)
     return merged
+
+
+def _override(merged: dict[str, Any], level: Settings) -> None:
+    """Puts the settings that a level has into `merged`; flags are added to those before."""
+    for name in Settings.__struct_fields__:
+        value = getattr(level, name)
+        if isinstance(value, dict):
+            value = {**merged.get(name, {}), **value}
+        if value and name != "on":
+            merged[name] = value
+    # a system of this package takes the place of another author's, and the reverse
+    if level.system:
+        merged.pop("other", None)
+    if level.other:
+        merged.pop("system", None)

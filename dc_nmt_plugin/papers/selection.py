@@ -76,21 +76,21 @@ def baseline(entry: Entry) -> Entry | None:
     """
     if "mask_source_layers" in entry.decoding:
         return msgspec.structs.replace(entry, decoding={})
-    ours = [other for other in read_document(entry.document).entries if not other.other]
-    printed = (entry.item, entry.against, entry.column)
-    candidates = [other for other in ours if (other.item, other.row, other.column) == printed]
+    ours = [known for known in read_document(entry.document).entries if not known.other]
+    cell = (entry.item, entry.against, entry.column)
+    candidates = [known for known in ours if (known.item, known.row, known.column) == cell]
     if not candidates:
-        of_system = [other for other in ours if other.system == entry.against]
-        candidates = [other for other in of_system if _is_comparable(other, entry)]
+        candidates = [known for known in ours if _is_score_of(entry.against, known, entry)]
     # a system's rows may have flags on top of its own
     base = min(candidates, key=lambda candidate: len(candidate.flags), default=None)
     return None if base is entry else base
 
 
-def _is_comparable(one: Entry, other: Entry) -> bool:
+def _is_score_of(system: str, known: Entry, entry: Entry) -> bool:
+    """Returns True for a score of a system, trained and decoded as that of `entry`."""
     names = ("task", "subset", "training", "decoding")
-    alike = all(getattr(one, name) == getattr(other, name) for name in names)
-    return alike and one.measure in SCORES and one.part == "main"
+    alike = all(getattr(known, name) == getattr(entry, name) for name in names)
+    return alike and known.system == system and known.measure in SCORES and known.part == "main"
 
 
 def _chosen(item: Item, rows: Sequence[str]) -> list[Entry]:

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from records import tokens_of
 
 from dc_nmt_plugin.flags import recorded_flags, typed_flags
 from dc_nmt_plugin.papers.published import differing_settings, published_number
-from dc_nmt_plugin.papers.reader import read_documents
+from dc_nmt_plugin.papers.reader import find_item, read_documents
 from dc_nmt_plugin.papers.systems import has_run, translation_of
 from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions, plan_decoding, plan_training
+from dc_nmt_plugin.runs.finding import Run
+from dc_nmt_plugin.runs.record import Data, Decoding, Record, Training
 
 
-def recipe_s(task, arch, *flags, like=None):
-    """The settings of training and of search that a recipe records."""
-    options = TrainOptions(flags=flags, gpus=0)
+def run_of_recipe(task, arch, *flags, search=(), like=None, **changed):
+    """A run as a recipe records it, with changed settings and search."""
     experiment = Experiment(task, arch, like=like)
-    plan, decoding = plan_training(experiment, options), plan_decoding(experiment)
-    words = plan.command[plan.command.index("--user-dir") :]
-    return recorded_flags(words), typed_flags(decoding.search)
+    command = plan_training(experiment, TrainOptions(flags=flags, gpus=0)).command
+    settings = recorded_flags(command[command.index("--user-dir") :])
+    settings |= {name.replace("_", "-"): value for name, value in changed.items()}
+    search = typed_flags(plan_decoding(experiment).search) | dict(search)
+    training = Training(tokens=tokens_of(settings))
+    data = Data("en", "de")
+    record = Record(1, "r", "r", data, task, arch, settings=settings, training=training)
+    return Run(Path("run.json"), record, Decoding(search=search))
 
 
-def number(task, arch, *flags, metric="mteval-v13a", search=(), like=None, **changed):
-    settings, decode = recipe_s(task, arch, *flags, like=like)
-    settings.update({name.replace("_", "-"): value for name, value in changed.items()})
-    tokens = tokens_of(settings)
-    return published_number(task, arch, metric, settings, tokens, {**decode, **dict(search)})
+def number(*words, metric="mteval-v13a", **changed):
+    return published_number(run_of_recipe(*words, **changed), metric)
 
 
 def test_no_published_number_differs_from_its_recipe():
@@ -36,11 +42,9 @@ def test_no_published_number_differs_from_its_recipe():
             if has_run(entry):
                 training = translation_of(entry).training
                 if training not in seen:
-                    seen[training] = recipe_s(
-                        training.task, training.arch, *training.flags, like=training.like
-                    )
-                settings, search = seen[training]
-                assert differing_settings(entry, settings, tokens_of(settings), search) == []
+                    words = (training.task, training.arch, *training.flags)
+                    seen[training] = run_of_recipe(*words, like=training.like)
+                assert differing_settings(entry, seen[training]) == []
 
 
 @pytest.mark.parametrize(
@@ -85,11 +89,17 @@ def test_search_and_size_of_the_batch_are_settings():
         "tokens of an update 2480, in the recipe 4960; --beam 5, in the recipe 4"
     )
     assert number("wmt14_en_de", "transformer_dc", max_tokens=2480, update_freq=2).differs == ""
-    unknown = published_number("wmt14_en_de", "transformer_dc", "mteval-v13a", {}, None, {})
-    assert unknown.differs == "the settings of the run are unknown"
+    run = run_of_recipe("wmt14_en_de", "transformer_dc")
+    unknown = replace(run, record=replace(run.record, settings={}))
+    assert published_number(unknown, "mteval-v13a").differs == "the settings of the run are unknown"
 
 
 def test_parameters_do_not_depend_on_training():
-    found = number("wmt14_en_de", "transformer_dc", metric="params", max_update=5, lr=1)
-    assert (str(found.score), found.differs) == ("73.86", "")
-    assert found.printed_in == "dual-context, Table 1; Table 5.2 has 73.9"
+    entry = next(e for e in find_item("dual-context, Table 1").entries if e.measure == "params")
+    run = run_of_recipe(entry.task, entry.arch, max_update=5, lr=1)
+    assert differing_settings(entry, run) == []
+
+
+def test_other_values_that_are_printed_for_the_same_system_are_named():
+    found = number("wmt14_en_de", "transformer_mlmha_c_agg")
+    assert found.printed_in == "thesis, Table 3.2; Table 3.4 has 28.15"
