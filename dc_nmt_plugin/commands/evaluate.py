@@ -70,8 +70,8 @@ def main(argv: Sequence[str]) -> int:
 def _grid_run(
     args: argparse.Namespace, flags: Sequence[str], seed: int, words: Sequence[str]
 ) -> GridRun:
-    from ..recipes.plan import Experiment, gpus_variable, plan_decoding, run_variables
-    from ..recipes.scoring import evaluation_stage
+    from ..recipes.plan import Experiment, gpus_variable, run_variables
+    from ..recipes.scoring import evaluation_stage, plan_decoding
 
     decoding = plan_decoding(values_of(Experiment, args, seed=seed))
     decoding = replace(decoding, search=(*decoding.search, *flags))

@@ -103,8 +103,8 @@ def _grid_run(
     planned: TrainPlan,
     words: Sequence[str],
 ) -> GridRun:
-    from ..recipes.plan import Experiment, plan_decoding
-    from ..recipes.scoring import evaluation_stage
+    from ..recipes.plan import Experiment
+    from ..recipes.scoring import evaluation_stage, plan_decoding
 
     decoding = plan_decoding(values_of(Experiment, args, arch=arch, seed=seed))
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from ..errors import UserError
 from ..files import read_yaml
 from ..flags import as_flags
-from ..recipes.plan import Experiment, plan_decoding
+from ..recipes.plan import Experiment
 from ..recipes.recipe import load
-from ..recipes.scoring import PlannedDecoding
+from ..recipes.scoring import PlannedDecoding, plan_decoding
 from ..recipes.settings import TaskSettings, settings_of
 from .document import Entry
 

@@ -1,4 +1,4 @@
-"""Plans a training run, or its evaluation, from a task, an architecture and options."""
+"""Plans a training run from a task, an architecture and options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from ..errors import UsageError, UserError
 from ..flags import flag_value, recorded_flags
 from ..steps import Stage, Variable, filled_words, literal
 from .recipe import Recipe, load
-from .scoring import PlannedDecoding
 from .script import quoted
 from .settings import TaskSettings, for_sample, settings_of, with_updates
 from .training import (
@@ -115,8 +114,8 @@ def plan_training(
         UserError: an unknown task or architecture, options that contradict each other
     """
     recipe = load(options.task)
-    settings = _settings(recipe, options)
-    run = _planned_run(recipe, options, settings)
+    settings = chosen_settings(recipe, options)
+    run = planned_run(recipe, options, settings)
     _check_flags_of(recipe, settings)
     notes = [f"{recipe.name}: {recipe.task.title}\n{settings.source}"]
     if train.max_update is not None:
@@ -278,39 +277,11 @@ def _batch_variables(tokens: UpdateTokens, limit: int) -> list[Variable]:
     ]
 
 
-# -- a run, and a way to translate with its model ----------------------------------------------
+# -- a run, which its training and its evaluation share ----------------------------------------
 
 
-def plan_decoding(options: Experiment) -> PlannedDecoding:
-    """Returns the decoding that ``dc-nmt evaluate`` makes with the model of a run.
-
-    Raises:
-        UserError: an unknown task or architecture, or a name that no folder can have
-    """
-    recipe = load(options.task)
-    settings = _settings(recipe, options)
-    if not re.fullmatch(r"[\w.]*", options.decoding) or options.decoding in recipe.splits:
-        raise UsageError(
-            f"--as: {options.decoding!r} becomes a part of folders' names: use letters, digits, "
-            f"_ and ., and none of {', '.join(recipe.splits)}"
-        )
-    mean = "average"
-    # another number of checkpoints leaves the mean of the run's own decoding as it is
-    if options.average is not None and (options.decoding or options.subset != "test"):
-        mean = f"average-{options.average}"
-    return PlannedDecoding(
-        run=_planned_run(recipe, options, settings),
-        name=options.decoding,
-        split=options.subset,
-        subset=recipe.subset(options.subset),
-        average=settings.average,
-        mean=mean,
-        search=settings.decode,
-        score=_score_flags(recipe, settings, options.subset),
-    )
-
-
-def _settings(recipe: Recipe, options: Experiment) -> TaskSettings:
+def chosen_settings(recipe: Recipe, options: Experiment) -> TaskSettings:
+    """Returns the settings that the recipe and the options choose."""
     settings = settings_of(recipe, options.arch, options.size, options.like)
     if options.sample:
         settings = for_sample(settings)
@@ -319,7 +290,8 @@ def _settings(recipe: Recipe, options: Experiment) -> TaskSettings:
     return settings
 
 
-def _planned_run(recipe: Recipe, options: Experiment, settings: TaskSettings) -> PlannedRun:
+def planned_run(recipe: Recipe, options: Experiment, settings: TaskSettings) -> PlannedRun:
+    """Returns a run with its folder and its text."""
     name = options.name or _default_name(recipe, options, settings)
     text = PreparedText(
         recipe.source,
@@ -344,19 +316,6 @@ def _default_name(recipe: Recipe, options: Experiment, settings: TaskSettings) -
     like = re.sub(r"[^\w.-]+", "_", like)
     parts = [settings.arch, settings.size, like, f"s{options.seed}"]
     return "-".join(part for part in parts if part)
-
-
-def _score_flags(recipe: Recipe, settings: TaskSettings, split: str) -> tuple[str, ...]:
-    """Returns the flags of ``dc-nmt score``, as words of a plan's line."""
-    text = recipe.task.text
-    flags = ["--tokenizer", text.scored_as]
-    flags += ["--tokenized-reference", f"$DATA/raw/tokenised/{split}.{recipe.target}"]
-    if text.casing == "truecase":
-        flags += ["--truecased"]
-    if settings.metrics:
-        flags += ["--metrics", literal(settings.metrics)]
-    flags += ["--main" if recipe.own else "--paper", literal(settings.main_metric)]
-    return tuple(flags)
 
 
 def visible_gpus() -> int:

@@ -6,6 +6,7 @@ The record decides what is done.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ from ..flags import typed_flags
 from ..runs.finding import is_its_text, text_file
 from ..runs.record import RECORD, read_record, record_of
 from ..steps import TO, Line, Stage, Step, Variable, filled_words, literal, stamp_of
+from .plan import Experiment, chosen_settings, planned_run
+from .recipe import Recipe, load
+from .settings import TaskSettings
 from .training import PlannedRun
 
 
@@ -64,6 +68,48 @@ class PlannedDecoding:
         record = record_of(self.run.folder)
         decoding = record and record.decoding(self.key)
         return bool(decoding and decoding.scores) and self.run.is_trained()
+
+
+def plan_decoding(options: Experiment) -> PlannedDecoding:
+    """Returns the decoding that ``dc-nmt evaluate`` makes with the model of a run.
+
+    Raises:
+        UserError: an unknown task or architecture, or a name that no folder can have
+    """
+    recipe = load(options.task)
+    settings = chosen_settings(recipe, options)
+    if not re.fullmatch(r"[\w.]*", options.decoding) or options.decoding in recipe.splits:
+        raise UsageError(
+            f"--as: {options.decoding!r} becomes a part of folders' names: use letters, digits, "
+            f"_ and ., and none of {', '.join(recipe.splits)}"
+        )
+    mean = "average"
+    # another number of checkpoints leaves the mean of the run's own decoding as it is
+    if options.average is not None and (options.decoding or options.subset != "test"):
+        mean = f"average-{options.average}"
+    return PlannedDecoding(
+        run=planned_run(recipe, options, settings),
+        name=options.decoding,
+        split=options.subset,
+        subset=recipe.subset(options.subset),
+        average=settings.average,
+        mean=mean,
+        search=settings.decode,
+        score=_score_flags(recipe, settings, options.subset),
+    )
+
+
+def _score_flags(recipe: Recipe, settings: TaskSettings, split: str) -> tuple[str, ...]:
+    """Returns the flags of ``dc-nmt score``, as words of a plan's line."""
+    text = recipe.task.text
+    flags = ["--tokenizer", text.scored_as]
+    flags += ["--tokenized-reference", f"$DATA/raw/tokenised/{split}.{recipe.target}"]
+    if text.casing == "truecase":
+        flags += ["--truecased"]
+    if settings.metrics:
+        flags += ["--metrics", literal(settings.metrics)]
+    flags += ["--main" if recipe.own else "--paper", literal(settings.main_metric)]
+    return tuple(flags)
 
 
 def evaluation_stage(decoding: PlannedDecoding, variables: Sequence[Variable], seed: int) -> Stage:

@@ -190,7 +190,7 @@ def kinds() -> str:
 
 def bases() -> str:
     """What the values of ``--base`` stand for, by the flag of each part."""
-    from dc_nmt_plugin.models.transformer.axes import ACTIVATIONS, BASES, NORMS, POSITIONS
+    from dc_nmt_plugin.modules.mechanisms import ACTIVATIONS, BASES, NORMS, POSITIONS
 
     rows = [
         (flag, *(f"`{part(base)}`" for base in BASES.values()), ", ".join(f"`{v}`" for v in values))

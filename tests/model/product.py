@@ -9,7 +9,7 @@ from typing import Any
 from covering import Combination, covering
 from helpers import build
 
-from dc_nmt_plugin.models.transformer.axes import BASES
+from dc_nmt_plugin.modules.mechanisms import BASES
 from dc_nmt_plugin.modules.mechanisms import SELF_ATTENTIONS, SOURCE_FEATURES, decoder_kinds
 
 AUXILIARY: dict[str, dict[str, Any]] = {

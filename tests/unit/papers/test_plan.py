@@ -20,8 +20,9 @@ from dc_nmt_plugin.papers.systems import (
     size_of,
     translation_of,
 )
-from dc_nmt_plugin.recipes.plan import Experiment, plan_decoding
+from dc_nmt_plugin.recipes.plan import Experiment
 from dc_nmt_plugin.recipes.recipe import load
+from dc_nmt_plugin.recipes.scoring import plan_decoding
 from dc_nmt_plugin.steps import text_of
 
 OUT = Path("out")

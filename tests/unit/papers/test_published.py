@@ -12,7 +12,8 @@ from dc_nmt_plugin.flags import recorded_flags, typed_flags
 from dc_nmt_plugin.papers.published import differing_settings, published_number
 from dc_nmt_plugin.papers.reader import find_item, read_documents
 from dc_nmt_plugin.papers.systems import has_run, translation_of
-from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions, plan_decoding, plan_training
+from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions, plan_training
+from dc_nmt_plugin.recipes.scoring import plan_decoding
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import Data, Decoding, Record, Training
 

@@ -24,13 +24,12 @@ from dc_nmt_plugin.recipes import plan, preparation
 from dc_nmt_plugin.recipes.plan import (
     Experiment,
     TrainOptions,
-    plan_decoding,
     plan_training,
     run_variables,
 )
 from dc_nmt_plugin.recipes.preparation import TextOptions, plan_text
 from dc_nmt_plugin.recipes.recipe import TASKS, load, tasks
-from dc_nmt_plugin.recipes.scoring import evaluation_stage
+from dc_nmt_plugin.recipes.scoring import evaluation_stage, plan_decoding
 from dc_nmt_plugin.recipes.settings import settings_of, variants_of
 from dc_nmt_plugin.recipes.training import identity, share_out
 
