@@ -66,12 +66,7 @@ def usage() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command, and returns the exit status: one of FOOT, or 141 (128 + SIGPIPE)."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the caller: what is printed goes nowhere
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        stream = getattr(sys, name)
-        if isinstance(stream, io.TextIOWrapper):  # what a locale has no character for is escaped
-            stream.reconfigure(errors="backslashreplace")
+    _prepare_streams()
     name, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
     program = f"dc-nmt {name}" if name in COMMANDS else "dc-nmt"
     logging.disable(logging.INFO)  # fairseq announces what it lacks for speech
@@ -102,6 +97,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         signal.signal(signal.SIGTERM, on_request)
         logging.disable(logging.NOTSET)
+
+
+def _prepare_streams() -> None:
+    """Makes standard output and errors take every character, also where they are closed."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller: what is printed goes nowhere
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):  # what a locale has no character for is escaped
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run(name: str, words: list[str]) -> int:

@@ -34,6 +34,16 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     """
     if len({path.resolve() for path in paths}) < len(paths):
         raise UserError("a checkpoint is given twice: " + ", ".join(map(str, paths)))
+    state, sums = _summed(paths)
+    means = {name: _mean(sums[name], len(paths), last) for name, last in state["model"].items()}
+    state["model"] = share_equal(means)  # otherwise the file has shared embeddings several times
+    state["last_optimizer_state"] = None
+    state["averaged_checkpoints"] = [path.name for path in paths]
+    return state
+
+
+def _summed(paths: Sequence[Path]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Returns the last checkpoint, and the sum of each parameter over all, which are alike."""
     sums: dict[str, Tensor] = {}
     first: dict[str, Any] = {}
     dictionaries: dict[str, str] = {}
@@ -53,17 +63,15 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
         for name, tensor in state["model"].items():
             wide = tensor.double() if tensor.is_floating_point() else tensor.long()
             sums[name] = sums[name] + wide if name in sums else wide
-    means = {}
-    for name, tensor in state["model"].items():
-        rounding = None if tensor.is_floating_point() else "floor"
-        mean = torch.div(sums[name], len(paths), rounding_mode=rounding)
-        # rounded to bfloat16's 8 bits again, a mean would be hardly better than one checkpoint
-        kind = torch.float32 if tensor.dtype is torch.bfloat16 else tensor.dtype
-        means[name] = mean.to(kind)
-    state["model"] = share_equal(means)  # otherwise the file has shared embeddings several times
-    state["last_optimizer_state"] = None
-    state["averaged_checkpoints"] = [path.name for path in paths]
-    return state
+    return state, sums
+
+
+def _mean(total: Tensor, count: int, last: Tensor) -> Tensor:
+    """Returns a mean in the type of the last checkpoint; integers are rounded down."""
+    rounding = None if last.is_floating_point() else "floor"
+    mean = torch.div(total, count, rounding_mode=rounding)
+    # rounded to bfloat16's 8 bits again, a mean would be hardly better than one checkpoint
+    return mean.to(torch.float32 if last.dtype is torch.bfloat16 else last.dtype)
 
 
 def _traits(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,11 @@ class TextFiles:
         """Returns the kinds of problems (of text/checks.py) that are none in tokenised text."""
         return ("pieces",) if self.tokenizer == "split" else ()
 
+    @property
+    def has_raw_reference(self) -> bool:
+        """Returns False for a tokenised reference alone, whose tokeniser is not known."""
+        return self.reference is not None or self.tokenizer != "none"
+
 
 @dataclass(frozen=True)
 class Processing:
@@ -77,7 +82,6 @@ class Texts:
     raw: Sides
     tokenized: Sides | None
     warnings: list[str]
-    # False: only a tokenised reference is given, and no tokeniser is known that it could undo
     has_raw_reference: bool = True
 
     def sides(self, metric: Metric) -> Sides:
@@ -131,8 +135,7 @@ def load_texts(files: TextFiles) -> Texts:
     warnings += _tokenization_warnings(files, raw.hypotheses, reference, tokenized_reference)
     warnings += _case_warnings(files, words)
     warnings += _form_warnings(files, words)
-    has_raw_reference = files.reference is not None or files.tokenizer != "none"
-    return Texts(raw, tokenized, warnings, has_raw_reference)
+    return Texts(raw, tokenized, warnings, files.has_raw_reference)
 
 
 def _raw_sides(

@@ -111,15 +111,13 @@ class LoadedRun:
             UserError: a beam below 1, a line that is longer than the model's positions, or a
                 translation without a score
         """
-        if beam is not None and beam < 1:
-            raise UserError(f"beam: {beam} is not allowed; give at least 1.")
+        generator = self._generator_with(beam)
         lines = [lines] if isinstance(lines, str) else list(lines)
         pieces = self._text.pieces(lines)
         numbers = [n for n, line in enumerate(lines) if is_visible(line) and pieces[n]]
         dataset = self._loaded.encoded([pieces[n] for n in numbers])
         names = [f"line {first + n}" for n in numbers]
         self._loaded.check_sentences(names, dataset)
-        generator = self._loaded.generator(beam) if beam is not None else self._generator
         best = self._best(dataset, generator)
         hypotheses = self._text.raw([text for text, _ in best])
         translations = [Translation(line, "", None) for line in lines]
@@ -132,6 +130,13 @@ class LoadedRun:
                 )
             translations[number] = Translation(lines[number], hypothesis, score)
         return translations
+
+    def _generator_with(self, beam: int | None) -> Any:
+        if beam is None:
+            return self._generator
+        if beam < 1:
+            raise UserError(f"beam: {beam} is not allowed; give at least 1.")
+        return self._loaded.generator(beam)
 
     @torch.no_grad()
     def _best(self, dataset: LanguagePairDataset, generator: Any) -> list[tuple[str, float]]:

@@ -9,8 +9,7 @@ from typing import Any
 from covering import Combination, covering
 from helpers import build
 
-from dc_nmt_plugin.modules.mechanisms import BASES
-from dc_nmt_plugin.modules.mechanisms import SELF_ATTENTIONS, SOURCE_FEATURES, decoder_kinds
+from dc_nmt_plugin.modules.mechanisms import BASES, SELF_ATTENTIONS, SOURCE_FEATURES, decoder_kinds
 
 AUXILIARY: dict[str, dict[str, Any]] = {
     "none": {},

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dc_nmt_plugin.modules.mechanisms import BASES
-from dc_nmt_plugin.modules.mechanisms import SELF_ATTENTIONS, SOURCE_FEATURES, decoder_kinds
+from dc_nmt_plugin.modules.mechanisms import BASES, SELF_ATTENTIONS, SOURCE_FEATURES, decoder_kinds
 
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,13 +130,16 @@ class TransformerDecoder(Decoder):
         if self.fuse and stack is self.stack:
             auxiliary_features = self._run_auxiliary(prefix, encoder_out)
         fused = list(auxiliary_features.values()) or None
-        returns_attn = self.need_attn or need_attn or alignment_layer is not None
-        attention = stack.layers[-1 if alignment_layer is None else alignment_layer].encoder_attn
-        with recording(attention) if returns_attn else nullcontext() as records:
+        attn = None
+        if self.need_attn or need_attn or alignment_layer is not None:
+            layer = stack.layers[-1 if alignment_layer is None else alignment_layer]
+            with recording(layer.encoder_attn) as records:
+                states = self._run(stack, prefix, source, fused)
+            attn = _alignment(records[""], alignment_heads)
+        else:
             states = self._run(stack, prefix, source, fused)
         if with_auxiliary and not self.fuse:
             auxiliary_features = self._run_auxiliary(prefix, encoder_out)
-        attn = None if records is None else _alignment(records[""], alignment_heads)
         extra = {"attn": [attn], "inner_states": states, "auxiliary_features": auxiliary_features}
         return states[-1], extra
 
