@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..errors import UsageError, UserError, did_you_mean
 from ..files import folder_problem
-from ..steps import Line
 
 if TYPE_CHECKING:
     from ..recipes.grid import GridOptions
-    from ..steps import Grid, Plan
+    from ..steps import Grid, Line, Plan
     from ..table import Form, NamedColumns
 
 T = TypeVar("T")
@@ -406,6 +405,8 @@ def table_line(folders: Sequence[str], seeds: Sequence[int], subset: str = "test
     words = ["--finished"]
     words += ["--over-seeds"] if len(seeds) > 1 else []
     words += ["--subset", subset] if subset != "test" else []
+    from ..steps import Line
+
     return Line(("dc-nmt", "results", *folders, *words))
 
 

@@ -21,7 +21,7 @@ from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 UPDATES = 4
 ARCH = "transformer_dc"
 SIDE = " --{0}-layers 1 --{0}-attention-heads 2 --{0}-embed-dim 8 --{0}-ffn-embed-dim 8"
-SMALL = "--max-tokens 512 --num-workers 0 --cpu --optimizer adam --lr 1e-3 --share-all-embeddings"
+SMALL = "--num-workers 0 --cpu --optimizer adam --lr 1e-3 --share-all-embeddings"
 SMALL += SIDE.format("encoder") + SIDE.format("decoder")
 # torch and cat do not say which of them
 NO_SPACE = "File too large|No space left on device|no space left"

@@ -35,7 +35,7 @@ EN = ["It's", "Bob's", "well-known", "R&D", "[now]", "“so”", "The", "dog", "
 FR = ["C'est", "l'eau", "peut-être", "R&D", "[ici]", "«si»", "Le", "chien", "chats", "42", "Maison"]
 # at the end of the test set; but for their capitals, nothing of them is truecased or normalised
 UNCHANGED = ["dog well-known cats.", "cats R&D 42 dog.", "well-known dog."]
-SMALL = "--encoder-layers 2 --decoder-layers 2 --max-tokens 512 --dropout 0.1 --num-workers 0 --cpu"
+SMALL = "--encoder-layers 2 --decoder-layers 2 --dropout 0.1 --num-workers 0 --cpu"
 for side in ("encoder", "decoder"):
     SMALL += f" --{side}-embed-dim 16 --{side}-ffn-embed-dim 16 --{side}-attention-heads 2"
 
