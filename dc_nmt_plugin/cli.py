@@ -15,7 +15,7 @@ from typing import Any
 from . import __version__
 from .errors import TextWarning, UsageError, UserError, check_choices, notify
 from .files import MAKE_ROOM, no_space
-from .names import USER_DIR_VARIABLE
+from .flags import USER_DIR_VARIABLE
 
 # title with an example → command → description; each has main(argv) in a file of its name in
 # commands/

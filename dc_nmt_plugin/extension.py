@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .errors import ConfigError, UsageError, UserError
-from .flags import flag_name, listed
+from .flags import TRANSFORMER, flag_name, listed
+from .flags import USER_DIR_VARIABLE as VARIABLE
 from .modules.mechanisms import (
     SELF_ATTENTIONS,
     SOURCE_FEATURES,
@@ -31,8 +32,6 @@ from .modules.mechanisms import (
     arguments_of,
     mechanisms,
 )
-from .names import TRANSFORMER
-from .names import USER_DIR_VARIABLE as VARIABLE
 
 # what the builder of a model knows, by the names of arguments
 _OF_SELF_ATTENTION = ("embed_dim", "num_heads", "dropout", "bias")

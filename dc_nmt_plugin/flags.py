@@ -1,4 +1,4 @@
-"""Flags in command lines of fairseq, lists as their values, and settings of parsed flags."""
+"""Flags in command lines of fairseq, their values, and settings of parsed flags."""
 
 from __future__ import annotations
 
@@ -6,6 +6,24 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+# models in fairseq's registry
+TRANSFORMER, GRU, LANGUAGE_MODEL = "dc_nmt_transformer", "dc_nmt_gru", "dc_nmt_lstm_lm"
+USER_DIR_VARIABLE = "DC_NMT_USER_DIR"  # folders with mechanisms of the user's own
+# setting in a checkpoint: mechanism of the model from such a folder → the folder
+MECHANISM_FOLDERS = "mechanism_folders"
+# values of --criterion: names that are also those of tasks → class. A checkpoint holds that name,
+# and fairseq resumes a run only with the same class.
+PUBLISHED = {
+    "transformer_dc": "TransformerDCCriterion",
+    "transformer_ctxaware": "TransformerContextAwareCriterion",
+    "transformer_cross_agg": "TransformerCrossAggregationCriterion",
+    "transformer_mlmha": "TransformerMultiLayerCriterion",
+    "transformer_ms_aux": "TransformerMultiLevelSupervisionCriterion",
+    "gru_selfattn_residual": "SelfAttentiveResidualCriterion",
+}
+JOINT_LOSSES = {"joint_label_smoothed_cross_entropy", *PUBLISHED}
+STOCK_LOSSES = {"cross_entropy", "label_smoothed_cross_entropy"}  # fairseq's own
 
 # flags and settings of a training whose values are folders of this machine
 PLACES = ("user-dir", "save-dir", "mechanism-folders")

@@ -1,4 +1,4 @@
-"""CPUs and GPUs that a process may use, without loading torch.
+"""CPUs, GPUs and packages that a process may use, without loading torch.
 
 They decide the number of processes and the precision, and stand in the record of a run.
 """
@@ -11,11 +11,21 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Mapping
+from importlib import metadata
 from itertools import cycle, islice
 from pathlib import Path
 
 _ROOT = Path("/")
 BFLOAT16 = "DC_NMT_BFLOAT16"  # a variable of the environment
+FAIRSEQS = ("ve-fairseq", "fairseq-fixed", "fairseq")  # distributions that are fairseq
+
+
+def version_of(distribution: str) -> str | None:
+    """Returns the installed version; None if the distribution is not installed."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def usable_cpus() -> int:

@@ -15,9 +15,8 @@ import numpy as np
 import torch
 
 from ..errors import UserError
-from ..flags import value_of
+from ..flags import MECHANISM_FOLDERS, USER_DIR_VARIABLE, value_of
 from ..modules.mechanisms import mechanisms
-from ..names import MECHANISM_FOLDERS, USER_DIR_VARIABLE
 from .names import LAST as LAST
 
 # types of parameters and buffers

@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from torch import Tensor
 
 from ..errors import UserError
-from ..names import MECHANISM_FOLDERS
+from ..flags import MECHANISM_FOLDERS
 
 
 def plain(value: Any) -> Any:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, check_choices
-from ..flags import as_flags, flag_name
-from ..names import USER_DIR_VARIABLE
+from ..flags import USER_DIR_VARIABLE, as_flags, flag_name
 from .parser import Parser, add_user_dir
 
 if TYPE_CHECKING:

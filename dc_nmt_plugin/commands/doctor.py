@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..names import FAIRSEQS, version_of
+from ..machine import FAIRSEQS, version_of
 from .parser import Parser
 
 PACKAGE = Path(__file__).resolve().parents[1]

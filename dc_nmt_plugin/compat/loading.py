@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 import tarfile
@@ -9,10 +10,11 @@ from typing import Any
 
 import torch
 
-from ..checkpoints.literals import plain_value
 from ..checkpoints.loading import DEAD_PARAMETERS, allow_fairseq_checkpoints, unreadable
 from ..errors import UserError
 from .change import Function, change, replace
+
+LONGEST = 10_000  # characters of a plain value, and elements of it
 
 
 @change(
@@ -38,6 +40,39 @@ def evaluate_plain_values() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("fairseq.") and not hasattr(module, "eval"):
             setattr(module, "eval", plain_value)  # noqa: B010
+
+
+def plain_value(text: Any, *_: Any) -> Any:
+    """Returns ``eval(text)`` for a literal of Python, and for sums and multiples of lists.
+
+    >>> plain_value("[(512, 3)] * 2 + [(1024, 1)]")
+    [(512, 3), (512, 3), (1024, 1)]
+
+    Raises:
+        UserError: `text` is anything else
+    """
+    if not isinstance(text, str):  # fairseq expects this of eval
+        raise TypeError("eval() arg 1 must be a string")
+    try:
+        if len(text) > LONGEST:
+            raise ValueError
+        return _value(ast.parse(text.strip(), mode="eval").body)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise UserError(
+            f"{text[:200]!r} is not a plain value (numbers, strings, lists, dictionaries), and "
+            "nothing else is evaluated."
+        ) from None
+
+
+def _value(node: ast.expr) -> Any:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _value(node.left) + _value(node.right)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        value, times = _value(node.left), ast.literal_eval(node.right)
+        if len(value) * times > LONGEST:  # a few multiples would fill the memory
+            raise ValueError
+        return value * times
+    return ast.literal_eval(node)
 
 
 @replace(

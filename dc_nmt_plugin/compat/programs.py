@@ -15,8 +15,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 from ..checkpoints.loading import architecture_of
 from ..errors import ConfigError, UserError, did_you_mean, notify
-from ..flags import LEAST_OF_SEARCH, flag_name
-from ..names import JOINT_LOSSES, MECHANISM_FOLDERS
+from ..flags import JOINT_LOSSES, LEAST_OF_SEARCH, MECHANISM_FOLDERS, flag_name
 from .change import Function, change, replace
 
 

@@ -19,9 +19,8 @@ from omegaconf import OmegaConf
 
 from ..checkpoints.loading import architecture_of
 from ..checkpoints.plain import plain
-from ..flags import PLACES, recorded_flags, value_of
-from ..machine import used_device
-from ..names import FAIRSEQS, MECHANISM_FOLDERS, version_of
+from ..flags import MECHANISM_FOLDERS, PLACES, recorded_flags, value_of
+from ..machine import FAIRSEQS, used_device, version_of
 from ..runs.finding import data_facts, preparation_of
 from ..runs.record import CURVE, RECORD, SCHEMA, Flags, Record, Training, run_folder, update_record
 from .beginning import SPEEDS, is_recorded, languages_of

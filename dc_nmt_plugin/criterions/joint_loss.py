@@ -17,9 +17,9 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 from fairseq.logging import metrics
 from torch import Tensor
 
+from ..flags import PUBLISHED
 from ..modules.core.recording import recording
 from ..modules.diagnostics import NEEDED, Batch, Totals, diagnose
-from ..names import PUBLISHED
 from ..speed.graphs import shapes_are_fixed
 
 

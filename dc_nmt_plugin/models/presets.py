@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..names import GRU, LANGUAGE_MODEL, TRANSFORMER
+from ..flags import GRU, LANGUAGE_MODEL, TRANSFORMER
 
 if TYPE_CHECKING:
     from .options import CheckedConfig

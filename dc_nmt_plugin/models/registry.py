@@ -8,8 +8,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY, register_model_architecture
 from hydra.core.config_store import ConfigStore
 
 from .. import tasks as tasks
-from ..flags import value_of
-from ..names import MECHANISM_FOLDERS
+from ..flags import MECHANISM_FOLDERS, value_of
 from .presets import Architecture, architectures
 from .recurrent import model as recurrent
 from .transformer import model as transformer

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from .core.additive_attention import additive_scores
 from .core.attention import softmax
-from .core.dl4mt_init import init_linear, init_square_blocks_
+from .core.initial_weights import init_linear, init_square_blocks_
 from .core.recording import Recordable
 from .core.session import Session, Stateful
 from .core.source import Source

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import torch
 from torch import Tensor, nn
 
-from .core.dl4mt_init import init_recurrent
+from .core.initial_weights import init_recurrent
 from .core.session import Session, Stateful
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .core.dl4mt_init import init_linear
+from .core.initial_weights import init_linear
 
 
 class Readout(nn.Module):

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from .core.additive_attention import causal_additive_attention
 from .core.attention import softmax
-from .core.dl4mt_init import init_linear, init_square_blocks_
+from .core.initial_weights import init_linear, init_square_blocks_
 from .core.masks import later_keys
 from .core.recording import Recordable
 from .core.session import Session, Stateful, append_step

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .core.additive_attention import additive_scores, causal_additive_attention
 from .core.attention import softmax
-from .core.dl4mt_init import init_linear
+from .core.initial_weights import init_linear
 from .core.recording import Recordable
 from .core.session import Session, Stateful, append_step
 

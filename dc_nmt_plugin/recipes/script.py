@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from ..names import USER_DIR_VARIABLE
+from ..flags import USER_DIR_VARIABLE
 from ..steps import VARIABLE, Line, Plan, Stage, Step, Variable
 
 WIDTH = 96

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ConfigError
-from ..flags import flag_name
-from ..names import JOINT_LOSSES, STOCK_LOSSES
+from ..flags import JOINT_LOSSES, STOCK_LOSSES, flag_name
 from .graphs import PaddedBatch, StepGraphs
 
 

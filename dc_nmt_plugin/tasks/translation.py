@@ -15,7 +15,7 @@ from fairseq.utils import strip_pad
 from torch import Tensor
 
 from ..errors import ConfigError, check_choices
-from ..names import PUBLISHED
+from ..flags import PUBLISHED
 from ..speed.beam_search import BeamSearchGenerator, RepeatBlocker
 from ..speed.graphed_training import GraphedTraining, refuse_what_cannot_be_recorded
 from ..text.languages import bleu_tokenizer, known_as

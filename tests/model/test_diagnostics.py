@@ -7,12 +7,12 @@ from helpers import build, perturb, sample, sentences, task
 from recurrent import build as build_recurrent
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
+from dc_nmt_plugin.flags import PUBLISHED
 from dc_nmt_plugin.modules import diagnostics
 from dc_nmt_plugin.modules.core import self_attention
 from dc_nmt_plugin.modules.core.recording import recording
 from dc_nmt_plugin.modules.diagnostics import attention_divergence
 from dc_nmt_plugin.modules.mechanisms import SELF_ATTENTIONS
-from dc_nmt_plugin.names import PUBLISHED
 
 EVERYTHING = {
     "encoder_self_attention": "dual_context",

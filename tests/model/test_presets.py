@@ -12,12 +12,12 @@ from fairseq.tasks import TASK_REGISTRY
 from helpers import build, few, sample, sentences, task
 
 from dc_nmt_plugin.errors import ConfigError
+from dc_nmt_plugin.flags import PUBLISHED
 from dc_nmt_plugin.models.count import build_without_memory, count
 from dc_nmt_plugin.models.options import read_config
 from dc_nmt_plugin.models.presets import FAMILIES, SIZES, architectures
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.models.transformer.model import TransformerModel
-from dc_nmt_plugin.names import PUBLISHED
 from dc_nmt_plugin.papers.parameters import published_items, published_rows
 
 ITEMS = dict(published_items())

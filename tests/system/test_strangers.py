@@ -20,7 +20,7 @@ from commands import run
 from systems import SOURCE, TARGET, family, training
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.checkpoints.literals import plain_value
+from dc_nmt_plugin.compat.loading import plain_value
 from dc_nmt_plugin.errors import UserError
 
 # architecture of fairseq's → its setting that fairseq evaluates

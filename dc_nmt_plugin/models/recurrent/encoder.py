@@ -11,7 +11,7 @@ from fairseq.models import FairseqEncoder
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from ...modules.core.dl4mt_init import init_recurrent
+from ...modules.core.initial_weights import init_recurrent
 from ...modules.core.source import Source
 
 

@@ -10,8 +10,9 @@ from fairseq.models import FairseqEncoderDecoderModel, FairseqLanguageModel, reg
 from torch import Tensor, nn
 
 from ...errors import ConfigError
+from ...flags import GRU, LANGUAGE_MODEL
 from ...modules.conditional_gru import ConditionalGRU
-from ...modules.core.dl4mt_init import SCALE, init_linear
+from ...modules.core.initial_weights import SCALE, init_linear
 from ...modules.lstm import LanguageLSTM
 from ...modules.readout import Readout
 from ...modules.residual_context import (
@@ -22,7 +23,6 @@ from ...modules.residual_context import (
     ResidualContext,
 )
 from ...modules.state_attention import StateMemory, StateSummary
-from ...names import GRU, LANGUAGE_MODEL
 from ..options import Configured, read_config
 from .config import AND_LAST, GRUConfig, LanguageModelConfig
 from .decoder import GRUDecoder, LSTMDecoder

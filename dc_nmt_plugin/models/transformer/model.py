@@ -11,8 +11,7 @@ from omegaconf import OmegaConf, open_dict
 from torch import nn
 
 from ...errors import ConfigError
-from ...flags import value_of
-from ...names import MECHANISM_FOLDERS, STOCK_LOSSES, TRANSFORMER
+from ...flags import MECHANISM_FOLDERS, STOCK_LOSSES, TRANSFORMER, value_of
 from ..options import Configured
 from .build import build_decoder, build_encoder, token_matrix
 from .config import TransformerConfig, idle_settings

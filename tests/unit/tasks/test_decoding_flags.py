@@ -6,7 +6,7 @@ from fairseq.tasks.translation import TranslationTask
 from helpers import build
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.names import PUBLISHED
+from dc_nmt_plugin.flags import PUBLISHED
 from dc_nmt_plugin.tasks.translation import JointTranslationTask, TranslationConfig
 
 
