@@ -410,14 +410,12 @@ def table_line(folders: Sequence[str], seeds: Sequence[int], subset: str = "test
     return Line(("dc-nmt", "results", *folders, *words))
 
 
-def words_of_options(
-    parser: argparse.ArgumentParser, args: argparse.Namespace, without: Sequence[str] = OF_GRID
-) -> list[str]:
+def words_of_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> list[str]:
     """Returns the options that were given, as words of a command line."""
     words = []
     for action in parser._actions:
         value = getattr(args, action.dest, None)
-        if not action.option_strings or action.dest in without:
+        if not action.option_strings or action.dest in OF_GRID:
             continue
         if value in (None, action.default):
             continue

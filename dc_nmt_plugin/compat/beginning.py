@@ -25,7 +25,7 @@ from ..checkpoints.names import OF_TRAINING
 from ..errors import ConfigError, UserError
 from ..flags import setting_name
 from ..runs.record import CHECKPOINTS, CURVE, RECORD, is_curve, record_of, run_folder
-from .change import Function, replace
+from .change import Function, before, replace
 from .programs import contradictions
 
 logger = logging.getLogger(__name__)
@@ -40,35 +40,27 @@ def is_in(path: str, folder: str) -> bool:
     return os.path.realpath(os.path.dirname(path)) == os.path.realpath(folder)
 
 
-@replace(
+@before(
     BEGINNING,
     reason="without the file of --restore-file, a run starts from new weights, and nothing says so",
     test="tests/system/test_continuing.py",
 )
-def refuse_a_missing_checkpoint(load: Function) -> Function:
-    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
-        path = cfg.restore_file.replace(".pt", f"{trainer.checkpoint_suffix}.pt")
-        in_own_folder = cfg.restore_file == LAST or is_in(path, cfg.save_dir)  # empty at first
-        if not in_own_folder and not PathManager.isfile(path):
-            raise UserError(f"--restore-file {path}: no such file.")
-        return load(cfg, trainer, **kwargs)
-
-    return load_checkpoint
+def refuse_a_missing_checkpoint(cfg: Any, trainer: Any, **_: Any) -> None:
+    path = cfg.restore_file.replace(".pt", f"{trainer.checkpoint_suffix}.pt")
+    in_own_folder = cfg.restore_file == LAST or is_in(path, cfg.save_dir)  # empty at first
+    if not in_own_folder and not PathManager.isfile(path):
+        raise UserError(f"--restore-file {path}: no such file.")
 
 
-@replace(
+@before(
     BEGINNING,
     reason="a run whose checkpoint_last.pt is missing, because the disk was full, starts anew",
     test="tests/system/test_second_round.py",
     after="refuse_a_missing_checkpoint",
 )
-def find_the_last_checkpoint(load: Function) -> Function:
-    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
-        if not cfg.no_save and cfg.restore_file == LAST:
-            _restore_last(cfg.save_dir, trainer.checkpoint_suffix)
-        return load(cfg, trainer, **kwargs)
-
-    return load_checkpoint
+def find_the_last_checkpoint(cfg: Any, trainer: Any, **_: Any) -> None:
+    if not cfg.no_save and cfg.restore_file == LAST:
+        _restore_last(cfg.save_dir, trainer.checkpoint_suffix)
 
 
 def _restore_last(folder: str, suffix: str) -> None:
@@ -91,22 +83,18 @@ def _saved_checkpoints(folder: Path, suffix: str) -> list[Path]:
     return [path for path in folder.glob("*.pt") if re.fullmatch(name, path.name)]
 
 
-@replace(
+@before(
     BEGINNING,
     reason="two training runs in one folder mix their checkpoints and their records, and a new run "
     "writes over files in its folder that are not its own",
     test="tests/system/test_folders.py",
     after="find_the_last_checkpoint",
 )
-def one_training_a_folder(load: Function) -> Function:
-    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
-        if not cfg.no_save and trainer.data_parallel_rank == 0:
-            lock_folder(cfg.save_dir, trainer.checkpoint_suffix)
-            if is_recorded(trainer):
-                _refuse_to_write_over(Path(cfg.save_dir), trainer.checkpoint_suffix)
-        return load(cfg, trainer, **kwargs)
-
-    return load_checkpoint
+def one_training_a_folder(cfg: Any, trainer: Any, **_: Any) -> None:
+    if not cfg.no_save and trainer.data_parallel_rank == 0:
+        lock_folder(cfg.save_dir, trainer.checkpoint_suffix)
+        if is_recorded(trainer):
+            _refuse_to_write_over(Path(cfg.save_dir), trainer.checkpoint_suffix)
 
 
 def lock_folder(save_dir: str, suffix: str = "") -> None:
@@ -184,24 +172,20 @@ def _refuse_to_write_over(save_dir: Path, suffix: str) -> None:
         )
 
 
-@replace(
+@before(
     BEGINNING,
     reason="flags that contradict each other are taken, such as --maximize-best-checkpoint-metric "
     "of a loss, and a task cannot check a whole training run before it begins",
     test="tests/system/test_second_round.py",
     after="one_training_a_folder",
 )
-def refuse_contradictions(load: Function) -> Function:
-    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
-        problems = [*_names_that_are_not_utf8(trainer.cfg), *contradictions(trainer.cfg)]
-        if problems:
-            raise ConfigError(problems)
-        check_training = getattr(trainer.task, "check_training", None)  # of this plugin's tasks
-        if check_training is not None:
-            check_training(trainer)
-        return load(cfg, trainer, **kwargs)
-
-    return load_checkpoint
+def refuse_contradictions(_: Any, trainer: Any, **__: Any) -> None:
+    problems = [*_names_that_are_not_utf8(trainer.cfg), *contradictions(trainer.cfg)]
+    if problems:
+        raise ConfigError(problems)
+    check_training = getattr(trainer.task, "check_training", None)  # of this plugin's tasks
+    if check_training is not None:
+        check_training(trainer)
 
 
 def _names_that_are_not_utf8(cfg: Any) -> Iterator[str]:

@@ -1,9 +1,10 @@
 """Declares and applies changes to fairseq, torch, numpy and Python.
 
-A change is an entry: a function with the decorator :func:`replace` or :func:`change`, which says
-what is changed, why, since which version, and which test covers it. fairseq may be another version
-than the one that an entry was written for, so a function is replaced only if its source has the
-digest in the entry. Otherwise the entry is left out, and ``dc-nmt doctor`` says so.
+A change is an entry: a function with the decorator :func:`replace`, :func:`before` or
+:func:`change`, which says what is changed, why, since which version, and which test covers it.
+fairseq may be another version than the one that an entry was written for, so a function is replaced
+only if its source has the digest in the entry. Otherwise the entry is left out, and ``dc-nmt
+doctor`` says so.
 """
 
 from __future__ import annotations
@@ -76,6 +77,24 @@ def replace(
         names = (after,) if isinstance(after, str) else after
         CHANGES.append(Change(make.__name__, targets, reason, since, test, loading, names, make))
         return make
+
+    return declare
+
+
+def before(targets: Mapping[str, str], **details: Any) -> Callable[[Function], Function]:
+    """Declares that the decorated function is called before a function, with its arguments."""
+
+    def declare(first: Function) -> Function:
+        def make(stock: Function) -> Function:
+            def call(*args: Any, **kwargs: Any) -> Any:
+                first(*args, **kwargs)
+                return stock(*args, **kwargs)
+
+            return call
+
+        make.__name__ = first.__name__
+        replace(targets, **details)(make)
+        return first
 
     return declare
 

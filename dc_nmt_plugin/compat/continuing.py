@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import zlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
@@ -20,6 +20,20 @@ SAVING = {"fairseq.trainer:Trainer.save_checkpoint": "49a930e8722b"}
 PATIENCE = "patience"  # in a checkpoint's extra_state
 BATCHES, DIGEST = "batches_in_epoch", "digest_of_batches"  # in the state of an epoch's batches
 BAD_EPOCHS = "num_bad_epochs"  # in the state of a plateau schedule; fairseq ignores both
+
+
+class Resets(NamedTuple):
+    """Arguments of ``Trainer.load_checkpoint``, after the name of the file."""
+
+    reset_optimizer: bool = False
+    reset_lr_scheduler: bool = False
+    optimizer_overrides: Any = None
+    reset_meters: bool = False
+
+    @property
+    def begins_anew(self) -> bool:
+        """Returns True if the run has nothing of the checkpoint but its parameters."""
+        return self.reset_optimizer or self.reset_meters
 
 
 def _patience_count() -> dict[str, Any]:
@@ -40,18 +54,10 @@ def continue_patience(save: Function, load: Function) -> tuple[Function, ...]:
             extra_state = {**extra_state, PATIENCE: patience}
         return save(self, filename, extra_state)
 
-    def load_checkpoint(
-        self: Any,
-        filename: str,
-        reset_optimizer: bool = False,
-        reset_lr_scheduler: bool = False,
-        optimizer_overrides: Any = None,
-        reset_meters: bool = False,
-    ) -> Any:
-        resets = (reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters)
-        state = load(self, filename, *resets)
+    def load_checkpoint(self: Any, filename: str, *resets: Any, **named: Any) -> Any:
+        state = load(self, filename, *resets, **named)
         continues = is_in(filename, self.cfg.checkpoint.save_dir)
-        if state and continues and not (reset_optimizer or reset_meters):
+        if state and continues and not Resets(*resets, **named).begins_anew:
             _patience_count().update(state.get(PATIENCE) or {})
         return state
 
@@ -66,18 +72,10 @@ def continue_patience(save: Function, load: Function) -> tuple[Function, ...]:
     after="continue_patience",
 )
 def forget_the_best_of_another_run(load: Function) -> Function:
-    def load_checkpoint(
-        self: Any,
-        filename: str,
-        reset_optimizer: bool = False,
-        reset_lr_scheduler: bool = False,
-        optimizer_overrides: Any = None,
-        reset_meters: bool = False,
-    ) -> Any:
-        resets = (reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters)
-        state = load(self, filename, *resets)
+    def load_checkpoint(self: Any, filename: str, *resets: Any, **named: Any) -> Any:
+        state = load(self, filename, *resets, **named)
         cfg = self.cfg.checkpoint
-        takes_best = state and "best" in state and not (reset_optimizer or reset_meters)
+        takes_best = state and "best" in state and not Resets(*resets, **named).begins_anew
         if takes_best and not is_in(filename, cfg.save_dir):
             logger.info(
                 f"{filename} is of another folder: its best {cfg.best_checkpoint_metric} "
@@ -112,18 +110,12 @@ def continue_the_plateau(
         restore_schedule(self, state)
         self.lr_scheduler.num_bad_epochs = state.get(BAD_EPOCHS, 0)
 
-    def load_checkpoint(
-        self: Any,
-        filename: str,
-        reset_optimizer: bool = False,
-        reset_lr_scheduler: bool = False,
-        optimizer_overrides: Any = None,
-        reset_meters: bool = False,
-    ) -> Any:
-        resets = (reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters)
-        state = load(self, filename, *resets)
+    def load_checkpoint(self: Any, filename: str, *resets: Any, **named: Any) -> Any:
+        state = load(self, filename, *resets, **named)
         # a schedule that was reset is at its first update, or has not counted these epochs
-        was_reset = reset_optimizer or reset_lr_scheduler or self.cfg.checkpoint.reset_dataloader
+        reset = Resets(*resets, **named)
+        was_reset = reset.reset_optimizer or reset.reset_lr_scheduler
+        was_reset = was_reset or self.cfg.checkpoint.reset_dataloader
         if state and self.get_num_updates() and not was_reset:
             _count_the_last_validation(self, state)
         return state

@@ -15,7 +15,7 @@ from ..errors import ConfigError, UserError
 from ..files import check_space, no_space
 from ..runs.translation import enter_translation
 from ..text.lines import decoded
-from .change import Function, replace
+from .change import Function, before, replace
 
 
 @replace(
@@ -163,40 +163,32 @@ def one_answer_a_line(stock: Function) -> Function:
     return buffered_read
 
 
-@replace(
+@before(
     {"fairseq_cli.interactive:main": "ef075792de00"},
     reason="fairseq-interactive ignores --lm-path, also that of a missing file",
     test="tests/system/test_language_model.py",
 )
-def no_language_model_in_interactive(stock: Function) -> Function:
-    def main(cfg: Any) -> Any:
-        path = cfg.lm_path if isinstance(cfg, Namespace) else cfg.generation.lm_path
-        if path:
-            raise ConfigError(
-                f"--lm-path {path}: fairseq-interactive reads no language model; use "
-                "fairseq-generate."
-            )
-        return stock(cfg)
-
-    return main
+def no_language_model_in_interactive(cfg: Any) -> None:
+    path = cfg.lm_path if isinstance(cfg, Namespace) else cfg.generation.lm_path
+    if path:
+        raise ConfigError(
+            f"--lm-path {path}: fairseq-interactive reads no language model; use fairseq-generate."
+        )
 
 
-@replace(
+@before(
     {"fairseq.sequence_generator:SequenceGenerator.__init__": "54ab71efc46c"},
     reason="with a language model (--lm-path) of another dictionary of the same size, each word "
     "gets the probability of another one",
     test="tests/system/test_language_model.py",
 )
-def language_model_of_the_same_dictionary(start: Function) -> Function:
-    def init(self: Any, models: Any, tgt_dict: Any, *args: Any, **kwargs: Any) -> None:
-        model = kwargs.get("lm_model")
-        known = None if model is None else model.decoder.dictionary
-        if known is not None and known.symbols != tgt_dict.symbols:
-            raise UserError(
-                f"--lm-path: the language model has other words than the target language "
-                f"({len(known):,} and {len(tgt_dict):,} types); prepare its text with the target's "
-                "dictionary (fairseq-preprocess --only-source --srcdict)."
-            )
-        start(self, models, tgt_dict, *args, **kwargs)
-
-    return init
+def language_model_of_the_same_dictionary(
+    _: Any, __: Any, tgt_dict: Any, *___: Any, lm_model: Any = None, **____: Any
+) -> None:
+    known = None if lm_model is None else lm_model.decoder.dictionary
+    if known is not None and known.symbols != tgt_dict.symbols:
+        raise UserError(
+            f"--lm-path: the language model has other words than the target language "
+            f"({len(known):,} and {len(tgt_dict):,} types); prepare its text with the target's "
+            "dictionary (fairseq-preprocess --only-source --srcdict)."
+        )

@@ -14,7 +14,7 @@ from ..errors import UserError
 from ..flags import flag_name, value_of
 from ..runs.differences import NOT_GIVEN, WHILE_CONTINUING, compared, differing
 from .beginning import is_in
-from .change import Function, replace
+from .change import Function, before, replace
 from .continuing import LOADING, SAVING
 
 
@@ -88,35 +88,31 @@ def same_dictionaries_in_training(save: Function, load: Function) -> tuple[Funct
     return save_checkpoint, load_checkpoint
 
 
-@replace(
+@before(
     LOADING,
     reason="a run goes on as another model with parameters of the same shapes",
     test="tests/system/test_dictionaries.py",
     after="same_dictionaries_in_training",
 )
-def same_architecture(load: Function) -> Function:
-    def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
-        save_dir = self.cfg.checkpoint.save_dir
-        # --finetune-from-model and --restore-file may start from another architecture
-        if os.path.isfile(filename) and is_in(filename, save_dir):
-            before = saved_settings(load_checkpoint_file(filename, mmap=True), "model")
-            differences = _differing_settings(before, self.cfg.model)
-            if differences:
-                raise UserError(
-                    f"--save-dir {save_dir}: holds checkpoints of a model with another "
-                    f"{', '.join(differences)}; give this run a folder of its own, or start from "
-                    "them with --finetune-from-model."
-                )
-        return load(self, filename, *args, **kwargs)
-
-    return load_checkpoint
+def same_architecture(trainer: Any, filename: str, *_: Any, **__: Any) -> None:
+    save_dir = trainer.cfg.checkpoint.save_dir
+    # --finetune-from-model and --restore-file may start from another architecture
+    if os.path.isfile(filename) and is_in(filename, save_dir):
+        saved = saved_settings(load_checkpoint_file(filename, mmap=True), "model")
+        differences = _differing_settings(saved, trainer.cfg.model)
+        if differences:
+            raise UserError(
+                f"--save-dir {save_dir}: holds checkpoints of a model with another "
+                f"{', '.join(differences)}; give this run a folder of its own, or start from "
+                "them with --finetune-from-model."
+            )
 
 
-def _differing_settings(before: Any, model: Any) -> list[str]:
+def _differing_settings(saved: Any, model: Any) -> list[str]:
     """Returns the flags of a model that are not those of a checkpoint, as a sentence names them."""
-    here, there = architecture_of(model), architecture_of(before)
+    here, there = architecture_of(model), architecture_of(saved)
     differences = [f"--arch ({there!r}, not {here!r})"] if there not in (None, here) else []
-    settings = (_settings_that_stay(here, saved) for saved in (before, model))
+    settings = (_settings_that_stay(here, settings) for settings in (saved, model))
     differences += [flag_name(setting.name) for setting in differing(*settings)]
     return differences
 

@@ -14,6 +14,7 @@ from .. import machine
 from ..errors import ConfigError
 from ..speed import bfloat16
 from .change import Function, change, replace
+from .programs import PARSING, after_parsing
 
 logger = logging.getLogger(__name__)
 _for_the_program = ExitStack()  # never left
@@ -49,22 +50,15 @@ def settings_of_the_loss_scale(start: Function) -> Function:
     return init
 
 
-@replace(
-    {"fairseq.options:parse_args_and_arch": "4417ffdbba30"},
+@after_parsing(
     reason="--bf16 means a TPU, and a training elsewhere ends with an ImportError",
     test="tests/unit/compat/test_gpu_patches.py",
 )
-def bfloat16_without_tpu(parse: Function) -> Function:
-    def parse_args_and_arch(*words: Any, **kwargs: Any) -> Any:
-        parsed = parse(*words, **kwargs)
-        args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
-        # fairseq-validate asks for a namespace without the defaults
-        if getattr(args, "bf16", False):
-            xla = importlib.util.find_spec("torch_xla")
-            args.tpu = xla is not None and not torch.cuda.is_available()
-        return parsed
-
-    return parse_args_and_arch
+def bfloat16_without_tpu(args: Any) -> None:
+    # fairseq-validate asks for a namespace without the defaults
+    if getattr(args, "bf16", False):
+        xla = importlib.util.find_spec("torch_xla")
+        args.tpu = xla is not None and not torch.cuda.is_available()
 
 
 @change(
@@ -80,7 +74,7 @@ def linear_layers_in_bfloat16() -> None:
 
 @replace(
     {
-        "fairseq.options:parse_args_and_arch": "4417ffdbba30",
+        **PARSING,
         "fairseq.trainer:Trainer.__init__": "cf26753ab87a",
     },
     reason="on a CPU --amp changes nothing",

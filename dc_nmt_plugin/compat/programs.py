@@ -18,6 +18,26 @@ from ..errors import ConfigError, UserError, did_you_mean, notify
 from ..flags import JOINT_LOSSES, LEAST_OF_SEARCH, MECHANISM_FOLDERS, flag_name
 from .change import Function, change, replace
 
+PARSING = {"fairseq.options:parse_args_and_arch": "4417ffdbba30"}
+
+
+def after_parsing(**details: Any) -> Function:
+    """Declares that the decorated function is called with the flags that a program has parsed."""
+
+    def declare(check: Function) -> Function:
+        def make(stock: Function) -> Function:
+            def parse_args_and_arch(*words: Any, **kwargs: Any) -> Any:
+                parsed = stock(*words, **kwargs)
+                check(parsed[0] if isinstance(parsed, tuple) else parsed)  # with the unknown flags
+                return parsed
+
+            return parse_args_and_arch
+
+        make.__name__ = check.__name__
+        return replace(PARSING, **details)(make)
+
+    return declare
+
 
 @change(
     "sys:excepthook",
@@ -37,39 +57,25 @@ def end_with_a_sentence() -> None:
     sys.excepthook = hook
 
 
-@replace(
-    {"fairseq.options:parse_args_and_arch": "4417ffdbba30"},
+@after_parsing(
     reason="--num-shards changes nothing, and nothing says so",
     test="tests/system/test_second_round.py",
     after="bfloat16_on_a_cpu",
 )
-def refuse_shards(stock: Function) -> Function:
-    def parse_args_and_arch(*words: Any, **kwargs: Any) -> Any:
-        parsed = stock(*words, **kwargs)
-        args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
-        if (getattr(args, "num_shards", 1) or 1) > 1:
-            raise ConfigError("--num-shards: fairseq ignores it; divide the text into files.")
-        return parsed
-
-    return parse_args_and_arch
+def refuse_shards(args: Any) -> None:
+    if (getattr(args, "num_shards", 1) or 1) > 1:
+        raise ConfigError("--num-shards: fairseq ignores it; divide the text into files.")
 
 
-@replace(
-    {"fairseq.options:parse_args_and_arch": "4417ffdbba30"},
+@after_parsing(
     reason="a flag of a mechanism that the architecture lacks changes nothing, and nothing says so",
     test="tests/system/test_failures.py",
     after="refuse_shards",
 )
-def refuse_idle_flags(stock: Function) -> Function:
-    def parse_args_and_arch(parser: Any, input_args: Any = None, *more: Any, **kwargs: Any) -> Any:
-        parsed = stock(parser, input_args, *more, **kwargs)
-        args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
-        problems = [f"{flag_name(name)}: {reason}" for name, reason in _idle(vars(args)).items()]
-        if problems:
-            raise ConfigError(problems)
-        return parsed
-
-    return parse_args_and_arch
+def refuse_idle_flags(args: Any) -> None:
+    problems = [f"{flag_name(name)}: {reason}" for name, reason in _idle(vars(args)).items()]
+    if problems:
+        raise ConfigError(problems)
 
 
 def contradictions(cfg: Any) -> list[str]:
