@@ -153,7 +153,9 @@ def register_self_attention(
             if len(inspect.signature(getattr(class_, hook)).parameters) != number:
                 wanted = "query, key, flow" if hook == "logits" else "weights, flow"
                 raise UserError(f"{declared}: {hook} is called as {hook}({wanted}).")
-        SELF_ATTENTIONS[name] = replace(kind, folder=_folder(class_), reference=reference)
+        SELF_ATTENTIONS[name] = replace(
+            kind, folder=_folder(class_.__module__), reference=reference
+        )
         return class_
 
     return register
@@ -192,7 +194,7 @@ def register_source_feature(
             aggregates=aggregates,
         )
         _check_mechanism(declared, feature, _OF_AGGREGATION if aggregates else _OF_ATTENTION)
-        SOURCE_FEATURES[name] = replace(feature, folder=_folder(class_))
+        SOURCE_FEATURES[name] = replace(feature, folder=_folder(class_.__module__))
         return class_
 
     return register
@@ -204,10 +206,12 @@ def _declared(function: str, name: object) -> str:
     return f"{frame.f_code.co_filename}, line {frame.f_lineno}: {function}({name!r})"
 
 
-def _folder(class_: type) -> str:
-    """Returns what ``--user-dir`` has to name for a class: the folder of its package."""
-    package = sys.modules[class_.__module__.partition(".")[0]]
-    return os.path.dirname(os.path.abspath(package.__file__ or ""))
+def _folder(module: str) -> str:
+    """Returns what ``--user-dir`` has to name for a module: the folder of its package."""
+    file = getattr(sys.modules[module.partition(".")[0]], "__file__", None)
+    if file is None or not os.path.basename(file).startswith("__init__."):
+        return module  # an installed file, or of a namespace, which has none
+    return os.path.dirname(os.path.abspath(file))
 
 
 def _check_base(declared: str, class_: object, base: Any, names: str) -> None:
@@ -343,7 +347,7 @@ def register_architecture(
         model=TRANSFORMER,
         criterion="joint_label_smoothed_cross_entropy",
         task="translation_dc_nmt",
-        folder=os.path.dirname(sys._getframe(1).f_code.co_filename),
+        folder=_folder(sys._getframe(1).f_globals["__name__"]),
     )
     exists = next((known for known in family.architectures() if known in architectures()), None)
     if exists:

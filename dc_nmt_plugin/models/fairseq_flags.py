@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -23,8 +24,14 @@ def parse_flags(program: str, words: Sequence[str]) -> Any:
         UsageError: a flag that is unknown, or a value that is not allowed
         ConfigError: a flag that has no effect on the architecture
     """
-    train = program == TRAIN
-    parser = options.get_training_parser() if train else options.get_generation_parser()
+    command_line = sys.argv
+    # fairseq takes --user-dir from there: ours takes more, and a script's may be for other things
+    sys.argv = command_line[:1]
+    try:
+        train = program == TRAIN
+        parser = options.get_training_parser() if train else options.get_generation_parser()
+    finally:
+        sys.argv = command_line
 
     def refuse(message: str) -> NoReturn:
         start = "unrecognized arguments: "

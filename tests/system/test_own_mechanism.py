@@ -149,6 +149,51 @@ def test_hydra_and_the_variable(corpus, folder, tmp_path):
     run(tmp_path, "dc-nmt", *words, environment=variable).good()
 
 
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A folder of installed packages: a package, and a module of one file."""
+    project = tmp_path_factory.mktemp("project")
+    (project / "team").mkdir()
+    for path, name in (("team/__init__.py", "of-a-team"), ("one_file.py", "of-one-file")):
+        code = GAUSSIAN.replace("the folder runs", f"{name} runs").replace("gaussian", name)
+        code = code.replace("power-mean", f"{name}-mean").replace("own_net", f"{name[-4:]}_net")
+        (project / path).write_text(code, "utf-8")
+    build = ["[build-system]", "requires = ['setuptools']", "[project]", "name = 'team-mechanisms'"]
+    build += ["version = '1'", "[tool.setuptools]", "packages = ['team']"]
+    build += ["py-modules = ['one_file']"]
+    (project / "pyproject.toml").write_text("\n".join(build), "utf-8")
+    pip = ["-m", "pip", "install", "-q", "--no-deps", "--no-index", "--no-build-isolation"]
+    real("python", *pip, "--target", project / "site", project, folder=project).good()
+    return project / "site"
+
+
+def test_installed_packages(installed, bare, corpus, tmp_path):
+    """Being installed is not enough: a person names a package."""
+    entry = "import sys; from {} import {} as main; sys.exit(main())"
+    options = {"folder": tmp_path, "path": [installed, ROOT]}
+    train = entry.format("fairseq_cli.train", "cli_main")
+    words = ["--user-dir", ROOT / "dc_nmt_plugin", *FLAGS[:4], "--arch", "transformer_standard"]
+    words += ["--encoder-self-attention", "of-a-team", "--decoder-self-attention", "of-one-file"]
+    words = training(corpus, tmp_path / "save", *words, "--max-update", 2)
+    done = bare.run(train, *words, **options)
+    assert " runs" not in done.output and "'of-a-team' is not one of standard" in done.errors
+    variable = {VARIABLE: "team,one_file"}
+    bare.run(train, *words, "--of-a-team-window", 3, **options, environment=variable).good()
+    text = tmp_path / "text"
+    text.write_text("badun kefar\n", "utf-8")
+    words = ["translate", tmp_path / "save", text, "--cpu", "--tokenizer", "none"]
+    translate, named = entry.format("dc_nmt_plugin.cli", "main"), []
+    for needed in ("of-a-team", "of-one-file"):
+        user_dir = ["--user-dir", ",".join(named)] if named else []
+        done = bare.run(translate, *words, *user_dir, **options)
+        assert done.code == 1 and f"{needed} runs" not in done.output
+        named += re.findall(f"needs '{needed}', .* with --user-dir (\\S+),", done.errors)
+    assert named == [str(installed / "team"), "one_file"]
+    for user_dir in (named, ["team", "one_file"]):
+        done = bare.run(translate, *words, "--user-dir", ",".join(user_dir), **options).good()
+        assert done.output.startswith("of-a-team runs\nof-one-file runs\n")
+
+
 def test_wrong_values_are_one_sentence(corpus, folder, tmp_path):
     for flags, pieces in (
         (["--gaussian-window", 0.1], ["--gaussian-window: 0.1 is not at least 0.5"]),
