@@ -26,7 +26,7 @@ from ..errors import ConfigError, UserError
 from ..flags import setting_name
 from ..runs.record import CHECKPOINTS, CURVE, RECORD, is_curve, record_of, run_folder
 from .change import Function, before, replace
-from .programs import contradictions
+from .programs import contradictions, widths_of_the_encoder_alone
 
 logger = logging.getLogger(__name__)
 
@@ -183,6 +183,9 @@ def refuse_contradictions(_: Any, trainer: Any, **__: Any) -> None:
     problems = [*_names_that_are_not_utf8(trainer.cfg), *contradictions(trainer.cfg)]
     if problems:
         raise ConfigError(problems)
+    if trainer.is_data_parallel_master:
+        for sentence in widths_of_the_encoder_alone(trainer.cfg.model):
+            logger.warning(sentence)
     check_training = getattr(trainer.task, "check_training", None)  # of this plugin's tasks
     if check_training is not None:
         check_training(trainer)

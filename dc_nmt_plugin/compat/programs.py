@@ -15,7 +15,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 from ..checkpoints.loading import architecture_of
 from ..errors import ConfigError, UserError, did_you_mean, notify
-from ..flags import JOINT_LOSSES, LEAST_OF_SEARCH, MECHANISM_FOLDERS, flag_name
+from ..flags import JOINT_LOSSES, LEAST_OF_SEARCH, MECHANISM_FOLDERS, flag_name, value_of
 from .change import Function, change, replace
 
 PARSING = {"fairseq.options:parse_args_and_arch": "4417ffdbba30"}
@@ -76,6 +76,27 @@ def refuse_idle_flags(args: Any) -> None:
     problems = [f"{flag_name(name)}: {reason}" for name, reason in _idle(vars(args)).items()]
     if problems:
         raise ConfigError(problems)
+
+
+def widths_of_the_encoder_alone(settings: Any) -> Iterator[str]:
+    """Yields a sentence for each width that differs from the architecture's in the encoder alone.
+
+    fairseq's ``transformer`` gives it to the decoder, too. Here it stays as it is: a run that was
+    trained so goes on by the same command line.
+    """
+    name = architecture_of(settings)
+    if not hasattr(ARCH_MODEL_REGISTRY.get(name), "idle_settings"):  # no Transformer of ours
+        return
+    preset = Namespace()
+    ARCH_CONFIG_REGISTRY[name](preset)
+    for width in ("embed_dim", "ffn_embed_dim"):
+        encoder, decoder = f"encoder_{width}", f"decoder_{width}"
+        chosen, kept = value_of(settings, encoder), value_of(settings, decoder)
+        if chosen != value_of(preset, encoder) and kept == value_of(preset, decoder) != chosen:
+            yield (
+                f"{flag_name(encoder)} {chosen}: the decoder keeps {kept}, which --arch {name} "
+                f"has; {flag_name(decoder)} changes it."
+            )
 
 
 def contradictions(cfg: Any) -> list[str]:

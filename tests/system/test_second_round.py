@@ -51,6 +51,20 @@ def test_contradictions_are_refused_before_training(corpus, tmp_path):
         assert all(piece in problem for piece in pieces), problem
 
 
+def test_a_width_of_the_encoder_alone_is_said(corpus, tmp_path):
+    arch = "transformer_standard_unshared"
+    words = training(corpus, tmp_path, *family(arch), "--max-update", 1, "--no-save")
+    for both_sides in (True, False):
+        done = run(tmp_path, "train", *words, "--encoder-embed-dim", 16).good()
+        said = [line for line in done.output.splitlines() if "the decoder keeps" in line]
+        assert len(said) == (0 if both_sides else 2), done.output
+        for flag in ("--decoder-embed-dim", "--decoder-ffn-embed-dim"):
+            if both_sides:
+                del words[words.index(flag) : words.index(flag) + 2]
+    assert f"--encoder-embed-dim 16: the decoder keeps 512, which --arch {arch} has" in said[0]
+    assert "--decoder-ffn-embed-dim changes it" in said[1]
+
+
 @pytest.mark.parametrize("metric", ["wps", "aux2_loss", "num_updates"])
 def test_a_metric_that_no_validation_logs_is_refused_before_training(metric, corpus, tmp_path):
     result = train(corpus, tmp_path, AUXILIARY, "--best-checkpoint-metric", metric)
