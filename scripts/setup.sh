@@ -199,10 +199,15 @@ torch_before=$(torch_version) || must_install "torch (the largest part: minutes 
 [ -z "$(echo 'torch>=2.10' | "$python" scripts/missing.py /dev/stdin)" ] ||
   die "torch $(torch_version) of '$python' is older than 2.10, whose loader of checkpoints is safe: '$python -m pip install \"torch>=2.10\"', or unset DC_NMT_PYTHON"
 install_missing "what fairseq needs, and libraries" requirements/build.txt requirements/run.txt
+install_tools() {
+  install_missing "the tools of the tests" requirements/dev.txt
+  [ -z "$("$python" scripts/missing.py requirements/docs.txt)" ] ||
+    must_install "what the notebook shows attention with" --no-deps -r requirements/docs.txt
+}
 case $dev in
-  yes) install_missing "the tools of the tests" requirements/dev.txt ;;
+  yes) install_tools ;;
   try)
-    if (install_missing "the tools of the tests" requirements/dev.txt) 2>/dev/null; then
+    if (install_tools) 2>/dev/null; then
       dev=yes
     else
       warn "the tools of the tests could not be installed, and nothing else needs them: scripts/setup.sh --dev tells why"

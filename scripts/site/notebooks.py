@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from unittest.mock import patch
 
+from IPython.display import HTML, Javascript
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 from source_code import ROOT
@@ -34,23 +35,37 @@ def pages(config: Any) -> list[File]:
 def _page(config: Any, path: Path) -> list[File]:
     uri = PurePosixPath(path.relative_to(ROOT / "docs").as_posix()).with_suffix(".md")
     parts, figures = [], []
-    for source, printed, pictures in executed(path):
+    for source, printed, displayed in executed(path):
         if printed is None:
             parts.append(source)
             continue
         parts.append(f"```python\n{source}\n```")
         if printed:
             parts.append(f"```text\n{printed}\n```")
-        for picture in pictures:
+        views = [shown for shown in displayed if isinstance(shown, HTML | Javascript)]
+        for picture in (shown for shown in displayed if shown not in views):
             figure = uri.with_name(f"{uri.stem}-{len(figures) + 1}.png")
             figures.append(File.generated(config, str(figure), content=picture.data))
             parts.append(f"![the figure of the cell above]({figure.name})")
+        if views:  # a page of its own: its scripts come from elsewhere
+            page = uri.with_name(f"{uri.stem}-{len(figures) + 1}.html")
+            figures.append(File.generated(config, str(page), content=_as_page(views)))
+            parts.append(f"[What the cell above shows]({page.name})")
     parts.insert(1, f"[This page as a notebook]({path.name}){{download}}")
     return [File.generated(config, str(uri), content="\n\n".join(parts) + "\n"), *figures]
 
 
+def _as_page(views: list[Any]) -> str:
+    """HTML and scripts that a cell displays, as a file for a browser."""
+    parts = [
+        f"<script>{view.data}</script>" if isinstance(view, Javascript) else view.data
+        for view in views
+    ]
+    return "\n".join(["<!DOCTYPE html>", '<meta charset="utf-8">', *parts, ""])
+
+
 def executed(path: Path) -> list[tuple[str, str | None, list[Any]]]:
-    """Text of each cell; what it prints, None of a text; and the pictures that it displays.
+    """Text of each cell; what it prints, None of a text; and what it displays.
 
     Raises:
         PluginError: a cell fails
