@@ -130,29 +130,26 @@ class Grid:
         variables = list(self.variables)
         first = [] if self.text is None else [self.text]
         table = [] if self.table is None else [self.table]
-        last = [("analyses", commands_stage(self.analyses)), ("table", commands_stage(table))]
-        last = [(name, stage) for name, stage in last if stage.steps]
+        last = {"analyses": commands_stage(self.analyses), "table": commands_stage(table)}
+        last = {name: stage for name, stage in last.items() if stage.steps}
         if len(self.runs) < 2:
-            of_runs = chain.from_iterable(run.plan.stages for run in self.runs)
-            return Plan(variables, chain(first, of_runs, dict(last).values()))
-        has_seed = any(variable.name == "SEED" for variable in variables)
-        several_seeds = has_seed and len({run.seed for run in self.runs}) > 1
-        if several_seeds:  # each run sets its own
-            variables = [variable for variable in variables if variable.name != "SEED"]
+            of_run = chain.from_iterable(run.plan.stages for run in self.runs)
+            return Plan(variables, chain(first, of_run, last.values()))
+        one_seed = len({run.seed for run in self.runs}) == 1
+        shared = [variable for variable in variables if variable.name != "SEED" or one_seed]
+        of_runs = self._stages_of_runs(len(shared) < len(variables), variables)
+        of_last = (replace(stage, run=len(self.runs), name=name) for name, stage in last.items())
+        return Plan(shared, chain(first, of_runs, of_last), len(self.runs))
 
-        def stages() -> Iterator[Stage]:
-            yield from first
-            for number, run in enumerate(self.runs):
-                seed = [Variable("SEED", str(run.seed), str(run.seed))] if several_seeds else []
-                of_script = has_seed and not several_seeds
-                name = with_seed(run.name, run.seed) if of_script else run.name
-                for stage in run.plan.stages:
-                    own = [*seed, *stage.variables]
-                    yield replace(stage, run=number, name=name, variables=own)
-            for name, stage in last:
-                yield replace(stage, run=len(self.runs), name=name)
-
-        return Plan(variables, stages(), len(self.runs))
+    def _stages_of_runs(self, sets_seed: bool, variables: Sequence[Variable]) -> Iterator[Stage]:
+        """Yields the stages of all runs, each with its number, its name and perhaps its seed."""
+        of_script = not sets_seed and any(variable.name == "SEED" for variable in variables)
+        for number, run in enumerate(self.runs):
+            seed = [Variable("SEED", str(run.seed), str(run.seed))] if sets_seed else []
+            name = with_seed(run.name, run.seed) if of_script else run.name
+            for stage in run.plan.stages:
+                own = [*seed, *stage.variables]
+                yield replace(stage, run=number, name=name, variables=own)
 
 
 def with_seed(name: str, seed: int) -> str:
@@ -171,7 +168,7 @@ def dc_nmt(words: Iterable[object], output: object = "") -> Line:
     return Line(("dc-nmt", *map(literal, words)), literal(output))
 
 
-def text_of(words: Sequence[str], output: str = "") -> str:
+def command_text(words: Sequence[str], output: str = "") -> str:
     """Returns a command line as a person types it."""
     return shlex.join(words) + (f" > {shlex.quote(output)}" if output else "")
 

@@ -21,12 +21,12 @@ from ..steps import (
     Stage,
     Step,
     Variable,
+    command_text,
     filled,
     filled_words,
     is_made,
     making_once,
     running,
-    text_of,
 )
 
 LAST_LINES = 15  # of a log, shown after a failure
@@ -87,14 +87,14 @@ def run_commands(
     """
     for line in lines:
         words, output = filled_words(line.words, variables), filled(line.output, variables)
-        progress.say(text_of(words, output))
+        progress.say(command_text(words, output))
         with ExitStack() as stack:
             if output:
                 Path(output).parent.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(redirect_stdout(stack.enter_context(writing(Path(output)))))
             code = run_command(words[1:])
         if code:
-            raise UserError(f"failed: {text_of(words, output)}")
+            raise UserError(f"failed: {command_text(words, output)}")
 
 
 def _is_done(step: Step, variables: Mapping[str, Variable]) -> bool:
@@ -134,7 +134,7 @@ def _run_line(line: Line, variables: Mapping[str, Variable], log: Path) -> None:
     words = filled_words(line.words, variables)
     output = filled(line.output, variables)
     with open(log, "a", encoding="utf-8", errors="backslashreplace") as out:
-        out.write(f"$ {text_of(words, output)}\n")
+        out.write(f"$ {command_text(words, output)}\n")
         out.flush()
         # our own commands need no second start of Python, and fail with their own sentence
         code = _own_command(line, words, out) if words[0] == "dc-nmt" else _run(words, output, out)

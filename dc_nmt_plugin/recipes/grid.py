@@ -20,7 +20,17 @@ from ..errors import UserError, counted
 from ..evaluation.logs import parse_statistics
 from ..files import is_locked, load_json, write_json, writing
 from ..machine import usable_cpus
-from ..steps import Grid, GridRun, Line, Plan, filled_line, filled_words, running, text_of
+from ..steps import (
+    Grid,
+    GridRun,
+    Line,
+    Plan,
+    Variable,
+    command_text,
+    filled_line,
+    filled_words,
+    running,
+)
 from ..table import format_table
 from .execution import Progress, execute, run_command, run_commands
 from .plan import visible_gpus
@@ -62,7 +72,7 @@ class JobCommands:
         for line in self.lines:
             code = _run_in_job(line)
             if code:
-                failures.append(f"{text_of(line.words, line.output)} ended with status {code}")
+                failures.append(f"{command_text(line.words, line.output)} ended with status {code}")
             if failures and not self.to_the_end:
                 break
         if failures:
@@ -143,14 +153,7 @@ def _finish(grid: Grid, failed: Mapping[str, str], progress: Progress) -> None:
     variables = {variable.name: variable for variable in grid.variables}
     missing = [str(run.folder) for run in grid.runs if run.name in failed]
     for line in grid.analyses:
-        words = [word.partition(":")[0] for word in line.words]
-        if any(folder in words for folder in missing):
-            reasons.append(f"left out: {text_of(line.words, line.output)}")
-            continue
-        try:
-            run_commands([line], variables, progress)
-        except UserError as error:
-            reasons.append(f"{text_of(line.words)}: {error}")
+        reasons += _analyse(line, missing, variables, progress)
     if grid.table is not None and (not missing or len(missing) < len(grid.runs)):
         print()
         try:
@@ -162,6 +165,20 @@ def _finish(grid: Grid, failed: Mapping[str, str], progress: Progress) -> None:
         if failed:
             what = f"{len(failed)} of {counted(len(grid.runs), 'run')} failed:"
         raise UserError("\n  ".join([what, *reasons]))
+
+
+def _analyse(
+    line: Line, missing: Sequence[str], variables: Mapping[str, Variable], progress: Progress
+) -> list[str]:
+    """Runs an analysis, unless a run in it is missing; returns why it has no result."""
+    words = [word.partition(":")[0] for word in line.words]
+    if any(folder in words for folder in missing):
+        return [f"left out: {command_text(line.words, line.output)}"]
+    try:
+        run_commands([line], variables, progress)
+    except UserError as error:
+        return [f"{command_text(line.words)}: {error}"]
+    return []
 
 
 def _cluster(options: GridOptions, gpus: int | None) -> Cluster:

@@ -55,14 +55,7 @@ def script(plan: Plan, printed_by: Sequence[str]) -> str:
         plan: of a command
         printed_by: the command
     """
-    has_seed = any(variable.name == "SEED" for variable in plan.variables)
-    example = "SEED=2 " if has_seed else ""
-    lines = [HEAD.format(printed_by=" ".join(map(quoted, printed_by)), example=example)]
-    if os.environ.get(USER_DIR_VARIABLE):  # set by --user-dir
-        lines.append(f"export {USER_DIR_VARIABLE}={quoted(os.environ[USER_DIR_VARIABLE])}")
-    lines += map(_assignment, plan.variables)
-    if any(variable.name == "GPUS" for variable in plan.variables):
-        lines.append(NO_GPU)
+    lines = _head(plan.variables, printed_by)
     stages = list(plan.stages)
     if any(stage.folder for stage in stages):
         lines.append(FUNCTIONS)
@@ -75,6 +68,16 @@ def script(plan: Plan, printed_by: Sequence[str]) -> str:
         text = _stages(list(group))
         lines += text if run is None else _alone(run, name, text)
     return "\n".join(lines + [AT_THE_END] * bool(plan.runs))
+
+
+def _head(variables: Sequence[Variable], printed_by: Sequence[str]) -> list[str]:
+    names = [variable.name for variable in variables]
+    example = "SEED=2 " if "SEED" in names else ""
+    lines = [HEAD.format(printed_by=" ".join(map(quoted, printed_by)), example=example)]
+    if os.environ.get(USER_DIR_VARIABLE):  # set by --user-dir
+        lines.append(f"export {USER_DIR_VARIABLE}={quoted(os.environ[USER_DIR_VARIABLE])}")
+    lines += map(_assignment, variables)
+    return lines + [NO_GPU] * ("GPUS" in names)
 
 
 def _alone(run: int, name: str, lines: Sequence[str]) -> list[str]:

@@ -23,7 +23,7 @@ from dc_nmt_plugin.papers.systems import (
 from dc_nmt_plugin.recipes.plan import Experiment
 from dc_nmt_plugin.recipes.recipe import load
 from dc_nmt_plugin.recipes.scoring import plan_decoding
-from dc_nmt_plugin.steps import text_of
+from dc_nmt_plugin.steps import command_text
 
 OUT = Path("out")
 GIVEN = Options(any_counts=True, probing=Path("FILE"), trees=Path("FILE"))
@@ -42,7 +42,7 @@ def lines_of(planned):
 
 def last(name, *rows, **more):
     """The last command of a plan."""
-    return f"{text_of(lines_of(grid(name, *rows, **more))[-1].words)} "
+    return f"{command_text(lines_of(grid(name, *rows, **more))[-1].words)} "
 
 
 def trained(name, *rows):
@@ -82,7 +82,9 @@ def test_every_reproducible_number_has_a_plan_that_ends_in_it():
                 assert ("--decode-with" in translation.flags) == (entry.part != "main")
                 start, folder = command_of(entry)
                 shown = [
-                    text_of(line.words) for line in found if line.words[1 : 1 + len(start)] == start
+                    command_text(line.words)
+                    for line in found
+                    if line.words[1 : 1 + len(start)] == start
                 ]
                 assert any(folder in text for text in shown), (item.full_name, entry.cell)
             else:
@@ -132,7 +134,7 @@ def test_the_commands_understand_their_words(cwd):
         planned = grid(name)
         for line in lines_of(planned):
             if line.words[1] in ("prepare", "train", "evaluate"):
-                assert cli.main([*line.words[1:], "--dry-run"]) == 0, text_of(line.words)
+                assert cli.main([*line.words[1:], "--dry-run"]) == 0, command_text(line.words)
         assert not any(run.is_finished() for run in planned.runs)
     assert not list(cwd.iterdir())
 
