@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..evaluation.chance import Difference
 from ..evaluation.metrics import Metric
 from ..evaluation.significance import paired_bootstrap
 from ..evaluation.table_text import difference_cells
-from ..inference.words import piece_kind, words_of
 from ..table import number_cell
+from ..text.languages import is_spaceless
+from ..text.segmentation import piece_kind, words_of
 from . import EDGES
 from .figure import Chart, draw_charts
 from .report import HIDDEN, Table
@@ -84,6 +85,10 @@ def measure(subject: Subject, *, unit: str = "words", edges: Sequence[int] = EDG
         edges: first lengths of the groups, rising; a group of shorter sentences comes before them
     """
     kind = piece_kind(subject.task.source_dictionary)
+    if unit == "words" and kind == "sentencepiece" and is_spaceless(subject.source_lang):
+        raise UsageError(
+            f"--unit words: {subject.source_lang} has no spaces between words; give pieces."
+        )
     lengths = []
     for pieces in subject.sentence_pieces("encoder").values():
         lengths.append(len(pieces if unit == "pieces" else words_of(pieces, kind)))

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import UsageError
 from ..inference.attention import Site, attentions_of
-from ..inference.words import segment
+from ..text.segmentation import segment
 from .figure import HEAT, shown_labels
 from .report import Table
 from .subject import Subject

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from ..errors import UserError, counted
 from ..inference.attention import ForcedBatch
-from ..inference.words import piece_kind, word_spans, words_of
 from ..modules.core.recording import Records
 from ..modules.diagnostics import LAMBDAS, pool, self_attentions
 from ..table import number_cell
 from ..text.lines import read_lines
+from ..text.segmentation import piece_kind, word_spans, words_of
 from .figure import Chart, draw_charts
 from .forced import force
 from .gates import SYMBOLS, contexts

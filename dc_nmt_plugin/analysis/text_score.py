@@ -7,8 +7,9 @@ import argparse
 from sacrebleu.metrics import BLEU
 
 from ..errors import UsageError
-from ..evaluation.metrics import METRICS, Metric
+from ..evaluation.metrics import METRICS, Metric, default_bleu
 from ..text.languages import language
+from ..text.segmentation import SENTENCEPIECE
 from ..text.tokenizers import detokenize
 from .subject import Subject
 
@@ -37,9 +38,13 @@ class TextScore:
             self.metric = Metric(
                 "bleu", "BLEU of words", True, lambda _: BLEU(tokenize="none", force=True)
             )
+            text = "tokenised text without BPE"
+            if subject.segmenter is SENTENCEPIECE:  # it may have no spaces between words
+                self.metric = METRICS[default_bleu(self.lang, list(self._reference.values()))]
+                text = "joined pieces"
             self.text = (
-                f"tokenised text without BPE, against the target side of {subject.subset} (no "
-                "--reference): compare within this table only"
+                f"{text}, against the target side of {subject.subset} (no --reference): compare "
+                "within this table only"
             )
             return
         try:

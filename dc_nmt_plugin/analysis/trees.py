@@ -9,10 +9,10 @@ from typing import Any
 
 from ..errors import UserError, counted
 from ..inference.attention import ForcedBatch
-from ..inference.words import piece_kind, word_spans, words_of
 from ..modules.core.recording import Records
 from ..modules.diagnostics import previous_word_weights
 from ..text.lines import read_lines
+from ..text.segmentation import piece_kind, word_spans, words_of
 from .brackets import Span, constituents, focus, parseval, right_branching, split, word_attention
 from .figure import Chart, draw_charts
 from .forced import force

@@ -44,7 +44,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         type=Path,
         metavar="DIR",
         help="write the whole run: record, translations, learning curve, and the model in half "
-        "precision with dictionaries and BPE codes. dc-nmt translate works with this folder, "
+        "precision with dictionaries and codes. dc-nmt translate works with this folder, "
         "wherever it is",
     )
     parser.add_argument(

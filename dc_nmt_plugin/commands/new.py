@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..text.segmentation import SEGMENTERS, SUBWORD_NMT
 from .parser import Parser, number, values_of
 
 HELP = {
     "folder": "is made; also the recipe's name",
     "archs": "what dc-nmt run FOLDER trains; default: transformer_standard",
     "--train": "such as a.de a.en: from German to English",
-    "--bpe": "number of BPE operations; default: by the number of pairs",
+    "--bpe": "number of BPE operations, or of pieces; default: by the number of pairs",
+    "--segment": "what makes pieces of the text: subword-nmt of words (the default), or "
+    "sentencepiece of raw text, such as Japanese or Thai, which has no spaces between words",
+    "--like": "take segmentation, sizes, updates, batches, dropout and decoding from this task "
+    "(dc-nmt recipe list), or from another folder of dc-nmt new",
 }
 
 
@@ -37,6 +42,10 @@ def parser() -> Parser:
         "--tokenized", action="store_true", help="words are separated by spaces already"
     )
     parser.add_argument("--bpe", type=number(1), metavar="N", help=HELP["--bpe"])
+    parser.add_argument(
+        "--segment", choices=SEGMENTERS, default=SUBWORD_NMT.name, help=HELP["--segment"]
+    )
+    parser.add_argument("--like", metavar="TASK", help=HELP["--like"])
     return parser
 
 

@@ -10,7 +10,7 @@ from .parser import Parser, add_text, existing_folder, number
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs one of the subcommands; the last two are steps of ``dc-nmt prepare``."""
+    """Runs one of the subcommands; all but the first are steps of ``dc-nmt prepare``."""
     parser = Parser(prog="dc-nmt recipe", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listing = commands.add_parser("list", help="list every task")
@@ -26,6 +26,17 @@ def main(argv: Sequence[str]) -> int:
     text.add_argument("--sample", type=number(20), metavar="N", help="only about N training pairs")
     add_text(text)
     text.set_defaults(run=_text)
+    learn = commands.add_parser("learn-pieces", help="learn pieces of text by sentencepiece")
+    learn.add_argument("size", type=number(1), metavar="PIECES")
+    learn.add_argument("codes", type=Path, metavar="MODEL")
+    learn.add_argument("dictionary", type=Path, metavar="DICT")
+    learn.add_argument("texts", type=Path, nargs="+", metavar="TEXT")
+    learn.set_defaults(run=_learn)
+    apply = commands.add_parser("apply-pieces", help="write the pieces of text by sentencepiece")
+    apply.add_argument("codes", type=Path, metavar="MODEL")
+    apply.add_argument("text", type=Path, metavar="TEXT")
+    apply.add_argument("to", type=Path, metavar="FILE")
+    apply.set_defaults(run=_apply)
     clean = commands.add_parser("clean", help="drop long and uneven training pairs after BPE")
     clean.add_argument("folder", type=existing_folder)
     clean.add_argument("languages", nargs=2, metavar="LANG")
@@ -56,6 +67,20 @@ def _text(args: argparse.Namespace) -> None:
 
     sources = Sources(load(args.task), args.raw, args.downloads)
     make_text(Corpora(sources, args.work, args.sample, args.any_counts), args.out)
+
+
+def _learn(args: argparse.Namespace) -> None:
+    from ..text.segmentation import learn_pieces
+
+    pieces = learn_pieces(args.texts, args.codes, args.dictionary, args.size)
+    fewer = "" if pieces == args.size else f", all that the text has of the {args.size:,}"
+    print(f"{args.codes.name}: {pieces:,} pieces{fewer}")
+
+
+def _apply(args: argparse.Namespace) -> None:
+    from ..text.segmentation import apply_pieces
+
+    apply_pieces(args.codes, args.text, args.to)
 
 
 def _clean(args: argparse.Namespace) -> None:

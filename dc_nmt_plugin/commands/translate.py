@@ -98,7 +98,8 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         "--bpe-codes",
         type=Path,
         metavar="FILE",
-        help="codes of subword-nmt for the lines; default: those beside the data",
+        help="codes of subword-nmt, or sentencepiece's model, for the lines; default: those beside "
+        "the data",
     )
     add_user_dir(parser)
     args, flags = parser.parse_with_flags(argv)

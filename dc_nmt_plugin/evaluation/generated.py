@@ -62,6 +62,7 @@ class Generated:
         sentences_per_second, tokens_per_second: inference alone; None where the summary is missing
         subset: translated set, by the settings or the file's name; None where neither has it
         search: flags that decide which translation is found
+        joined_by: of --remove-bpe, where fairseq-generate joined the pieces
     """
 
     hypotheses: list[str]
@@ -70,6 +71,7 @@ class Generated:
     tokens_per_second: float | None = None
     subset: str | None = None
     search: Flags = field(default_factory=dict)
+    joined_by: str | None = None
 
 
 def is_generated(path: str | os.PathLike[str]) -> bool:
@@ -107,6 +109,7 @@ def read_generated(
             check_free(path, settings)
             generated.subset = _subset(path, log, generated.subset, settings.get("gen_subset"))
             generated.search = _search_of(settings)
+            generated.joined_by = settings.get("post_process")
         elif match := _SPEED.search(message):
             generated.sentences_per_second = float(match[1])
             generated.tokens_per_second = float(match[2])
@@ -176,7 +179,10 @@ def _printed_settings(path: object, line: str) -> dict[str, Any]:
     """Returns name → value of the settings that ``fairseq-generate`` prints as a dictionary."""
     try:
         groups = ast.literal_eval(line[line.index("{") :])
-        return {**groups["generation"], **(groups.get("task") or {}), **groups.get("dataset", {})}
+        settings = dict(groups["generation"])
+        for name in ("task", "dataset", "common_eval"):
+            settings |= groups.get(name) or {}
+        return settings
     except (ValueError, SyntaxError, KeyError, TypeError) as error:
         raise UserError(f"{path}: the settings in the log cannot be read: {error}") from error
 

@@ -69,6 +69,7 @@ def score_translation(options: ScoreOptions) -> tuple[Record, Decoding, list[str
     if options.kind == "generated":
         generated = read_generated(options.file, options.generate_log)
         _check_subset(options, generated)
+        files = replace(files, joined_by=generated.joined_by)
     texts = load_texts(files)
     sentences = len(texts.raw.hypotheses)
     _check_source(options, sentences)

@@ -112,6 +112,7 @@ def files_of(run: Run) -> TextFiles:
         reference=reference,
         tokenized_reference=located(run.path, run.record, decoding.tokenized_reference),
         truecased=decoding.truecased,
+        joined_by=str(decoding.search.get("remove-bpe", "")),
     )
 
 

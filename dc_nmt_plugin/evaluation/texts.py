@@ -27,11 +27,17 @@ class TextFiles:
     tokenized_reference: str | None = None  # as the training text was tokenised, without BPE
     # the tokenised text of both sides is truecased; raw sentences get their capital back
     truecased: bool = False
+    joined_by: str | None = None  # of --remove-bpe, where fairseq-generate joined the pieces
 
     @property
     def marks(self) -> tuple[str, ...]:
         """Returns the kinds of problems (of text/checks.py) that are none in tokenised text."""
         return ("pieces",) if self.tokenizer == "split" else ()
+
+    @property
+    def joined(self) -> str:
+        """Returns the step that joined the pieces of fairseq-generate's output."""
+        return "sentencepiece joined" if self.joined_by == "sentencepiece" else "BPE joined"
 
     @property
     def has_raw_reference(self) -> bool:
@@ -147,7 +153,7 @@ def _raw_sides(
     else:
         hypotheses = _detokenized(files, lines, ("as translated",))
     if files.kind == "generated":
-        hypotheses = replace(hypotheses, steps=("BPE joined", *hypotheses.steps))
+        hypotheses = replace(hypotheses, steps=(files.joined, *hypotheses.steps))
     if reference is not None:
         return Sides.of(hypotheses, ProcessedLines(reference))
     return Sides.of(hypotheses, _detokenized(files, tokenized, ("as given", "tokenised")))
@@ -171,7 +177,7 @@ def _tokenized_sides(
     if files.kind == "raw":
         hypotheses = _tokenized(files, lines)
     elif files.kind == "generated":
-        hypotheses = ProcessedLines(lines, ("as translated", "BPE joined"))
+        hypotheses = ProcessedLines(lines, ("as translated", files.joined))
     else:
         hypotheses = ProcessedLines(lines, ("as translated",))
     if reference is not None:

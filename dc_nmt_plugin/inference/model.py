@@ -22,6 +22,7 @@ from ..checkpoints.loading import check_finite
 from ..errors import TextWarning, UsageError, UserError
 from ..models.transformer.model import from_stock
 from ..modules.core.recording import Recordable
+from ..text.segmentation import SUBWORD_NMT, segmenter_of
 from .search import parse_search
 from .trained_run import TrainedRun
 
@@ -81,6 +82,7 @@ class LoadedModel:
         label: name in tables and figures
         model: the ``torch.nn.Module``, in evaluation mode
         task: fairseq's; change its settings between passes, each pass builds its generator anew
+        segmenter: of the target text
 
     Raises:
         UserError: the model cannot be loaded or is no translation model
@@ -93,12 +95,15 @@ class LoadedModel:
             raise UserError(f"{run.label}: is a language model; only translation models here.")
         self.run = run
         self.label = run.label
-        args = parse_search(["--remove-bpe=subword_nmt", *_model_flags(run), *flags])
+        args = parse_search([*_model_flags(run), *flags])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of Hydra, about how fairseq calls it
             self._cfg = convert_namespace_to_omegaconf(args)
         utils.import_user_module(self._cfg.common)
         self.task: Any = tasks.setup_task(self._cfg.task)
+        self.segmenter = segmenter_of(run.data, self.target_lang) or SUBWORD_NMT
+        if self._cfg.common_eval.post_process is None:  # --remove-bpe
+            self._cfg.common_eval.post_process = self.segmenter.joined_by
         self._on_gpu = torch.cuda.is_available() and not self._cfg.common.cpu
         self._random = RandomState()
         with self._random:  # initial weights are drawn before those of the checkpoint are read

@@ -19,8 +19,8 @@ from ..evaluation.texts import Texts, load_texts
 from ..files import making, replacing, write_lines
 from ..runs.finding import Run, located
 from ..runs.record import CURVE, RECORD, Decoding, Record, TextFile, read_record, update_record
+from ..text.segmentation import codes_folder, segmenter_of_codes
 from .trained_run import TrainedRun
-from .words import codes_folder
 
 DATA = "data/bin"  # inside the folder of a packed model
 _TEXT = re.compile(r"(?:.*/)?(runs/[^/]+/data/.*)")  # where recipes put a task's text
@@ -37,7 +37,7 @@ def pack(folder: Path, to: Path, model: TrainedRun | None, codes: Path | None = 
         folder: of the run
         to: made where it is missing; files of an earlier pack of the same run are replaced
         model: of the run; None: pack no model
-        codes: BPE codes that are not in the run's own place
+        codes: of the segmentation, if they are not in the run's own place
 
     Raises:
         UserError: `to` has something else, or a text or dictionary is missing
@@ -151,7 +151,7 @@ def _write_model(run: TrainedRun, codes: Path | None, to: Path) -> None:
         for file in origin.glob(pattern):
             shutil.copyfile(file, to / inside / file.name)
     if codes:
-        shutil.copyfile(codes, to / "data/bpe/codes")
+        shutil.copyfile(codes, to / f"data/bpe/codes{segmenter_of_codes(codes).ending}")
 
 
 def save_checkpoint(state: dict[str, Any], path: Path, sources: Sequence[Path]) -> None:

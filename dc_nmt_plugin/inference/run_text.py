@@ -15,9 +15,15 @@ from ..text import TextSettings
 from ..text.checks import UnicodeForm, escape_symbols, in_form, unicode_form
 from ..text.lines import remove_bpe, with_plain_ends
 from ..text.preparation import load_truecaser, tokenise
+from ..text.segmentation import (
+    SENTENCEPIECE,
+    codes_of,
+    load_codes,
+    segmenter_of,
+    segmenter_of_codes,
+)
 from ..text.tokenizers import TOKENIZERS, detokenize, tokenize
 from .trained_run import TrainedRun
-from .words import byte_pairs, codes_of
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,7 @@ class RunText:
     """Processing of text before and after the model of a run."""
 
     tokens: Callable[[Sequence[str]], list[str]]  # tokenises source lines
-    codes: Path | None  # of the source's BPE; None for text in words
+    codes: Path | None  # of the source's segmentation; None for text in words
     tokenizer: str  # undone in the target, as by dc-nmt score
     truecased: bool
     target: str  # language
@@ -37,7 +43,7 @@ class RunText:
         tokens = [escape_symbols(line) for line in self.tokens(lines)]
         if self.codes is None:
             return tokens
-        return [byte_pairs(self.codes).process_line(line) for line in tokens]
+        return list(map(load_codes(self.codes), tokens))
 
     def raw(self, pieces: Sequence[str]) -> list[str]:
         """Converts model output to plain text, line by line."""
@@ -58,32 +64,52 @@ def text_of(
         run: whose text it is
         source, target: languages
         tokenizer: one of TOKENIZERS, for lines that already have the case of the training text
-        codes: of subword-nmt; None: those beside the data
+        codes: of subword-nmt or sentencepiece; None: those beside the data
 
     Raises:
         UserError: the preparation is unknown, or its files are gone
     """
     if tokenizer is not None:
         check_choices("--tokenizer", [tokenizer], TOKENIZERS)
-    if codes is not None and not codes.is_file():
-        raise UserError(f"--bpe-codes {codes}: no such file")
-    codes = codes or codes_of(run.data, source)
     words = (run.data / f"dict.{source}.txt").read_text("utf-8")
-    if codes is None and "@@ " in words:
-        raise UserError(
-            f"{run.data}: its text is segmented by BPE, and the codes are missing: name "
-            "subword-nmt's file with --bpe-codes"
-        )
     form = unicode_form(word for word in words.splitlines() if not word.isascii())
     preparation = None if tokenizer else preparation_of(run.data)
     if preparation is not None:
+        codes = _checked_codes(run, source, codes, preparation["text"].get("tokenizer"))
         return _as_prepared(run, preparation, source, target, codes, form)
+    codes = _checked_codes(run, source, codes, tokenizer)
     name = tokenizer or _tokenizer_of_score(run)
 
     def tokens(lines: Sequence[str]) -> list[str]:
         return tokenize(lines, name, source)
 
     return RunText(tokens, codes, name, truecased=False, target=target, form=form)
+
+
+def _checked_codes(
+    run: TrainedRun, source: str, codes: Path | None, tokenizer: str | None
+) -> Path | None:
+    """Returns the codes for source lines: the user's, or those beside the data.
+
+    Raises:
+        UserError: they are missing, or of the other program
+    """
+    if codes is not None and not codes.is_file():
+        raise UserError(f"--bpe-codes {codes}: no such file")
+    beside, segmenter = codes_of(run.data, source), segmenter_of(run.data, source)
+    if beside is None and segmenter is SENTENCEPIECE and tokenizer == "split":
+        segmenter = None  # that tokenizer's words have the same mark
+    if codes is None and beside is None and segmenter is not None:
+        raise UserError(
+            f"{run.data}: its text is segmented by {segmenter.name}, and the codes are missing: "
+            f"name {segmenter.name}'s file with --bpe-codes"
+        )
+    if codes is not None and segmenter not in (None, segmenter_of_codes(codes)):
+        raise UserError(
+            f"--bpe-codes {codes}: is of {segmenter_of_codes(codes).name}, and the text of "
+            f"{run.data} is segmented by {segmenter.name}"
+        )
+    return codes or beside
 
 
 def _as_prepared(

@@ -8,7 +8,8 @@ import random
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,21 @@ import numpy as np
 import yaml
 
 from ..errors import UsageError, UserError, counted
-from ..evaluation.metrics import default_bleu
+from ..evaluation.metrics import METRICS, default_bleu
 from ..files import folder_problem, making, sha256, write_parallel, write_text
 from ..text.checks import NOTHING, RARE, Finding, Scan, refuse, scan_groups, shared_lines
 from ..text.languages import is_spaceless, language
+from ..text.segmentation import (
+    SEGMENTERS,
+    SENTENCEPIECE,
+    SUBWORD_NMT,
+    Segmenter,
+    sentencepiece,
+)
 from ..text.tokenizers import detokenize, tokenize
 from .formats import read_pairs
-from .recipe import OWN, SPLITS, Recipe, tasks
-from .settings import translation_family
+from .recipe import OWN, SPLITS, Recipe, load, set_values, tasks
+from .settings import settings_of, translation_family
 
 LEAST = 200  # training pairs; fewer are too few for training and evaluation
 HELD_OUT = 1000  # pairs of a held-out set at most, and a twentieth of the text
@@ -77,7 +85,9 @@ class NewOptions:
     target_lang: str | None = None
     archs: Sequence[str] = ("transformer_standard",)  # architectures to train
     tokenized: bool = False  # the words of the text are already separated
-    bpe: int | None = None  # number of BPE operations; None: by the size of the text
+    bpe: int | None = None  # number of BPE operations, or pieces; None: by the size of the text
+    segment: str = "subword-nmt"  # program that segments, of SEGMENTERS
+    like: str | None = None  # task whose settings are taken
 
 
 def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
@@ -100,6 +110,8 @@ def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
         raise UsageError(f"FOLDER: {name!r} is a published task's name; take another")
     for arch in options.archs:
         translation_family(arch)
+    if options.segment == SENTENCEPIECE.name:
+        sentencepiece()  # is it there?
     files = {split: getattr(options, split) for split in SPLITS if getattr(options, split)}
     codes = options.source_lang, options.target_lang
     languages = _languages("--train", options.train, codes)
@@ -188,23 +200,25 @@ def _write(
     sample = list(islice(read_pairs("plain", files["train"]), 0, None, step))
     pairs, notes = _write_sets(folder, files, languages, scans)
     choices = _choices(options, languages, sample, pairs["train"])
-    notes += choices.notes(languages)
+    notes += choices.text_notes(languages)
     notes += _mark_notes(sample, languages, choices.tokenizer)
-    bpe = {
-        "operations": choices.operations,
-        "joint": choices.joint,
-        "dictionary": "joint" if choices.joint else "separate",
-        "max_tokens": 250,
-        "ratio": 9,
-    }
+    if options.like is None:
+        notes += choices.notes(languages)
+        bpe = {"default": choices.segmentation}
+        settings = _settings(choices.size, choices.joint, choices.metric)
+    else:
+        like = _like(options.like)
+        notes += _notes_of_like(like, options.archs)
+        bpe = _bpe_of_like(like, options)
+        settings = _settings_of_like(like, "-".join(languages), choices.metric)
     content = {
         "title": f"{options.folder.resolve().name}, your own text",
         "pair": "-".join(languages),
         "archs": list(options.archs),
         **_files(folder, languages, files, pairs),
         "text": {"tokenizer": choices.tokenizer},
-        "bpe": {"default": bpe},
-        "settings": _settings(choices.size, choices.joint, choices.metric),
+        "bpe": bpe,
+        "settings": settings,
     }
     head = ["Made by dc-nmt new; yours to change.", *notes]
     body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=96)
@@ -241,7 +255,8 @@ class Choices:
     """What the text decides."""
 
     size: Size
-    operations: int  # of BPE
+    segmenter: Segmenter
+    operations: int  # of BPE, or sentencepiece's pieces
     share: float  # of the target's letters that the source has too
     tokenizer: str
     metric: str
@@ -251,16 +266,44 @@ class Choices:
         """Returns True for one dictionary and one BPE of both languages."""
         return self.share >= SHARED_LETTERS
 
+    @property
+    def segmentation(self) -> dict[str, Any]:
+        """Returns the segmentation of the recipe."""
+        return {
+            **_segment(self.segmenter.name),
+            "operations": self.operations,
+            "joint": self.joint,
+            "dictionary": "joint" if self.joint else "separate",
+            "max_tokens": 250,
+            "ratio": 9,
+        }
+
+    def text_notes(self, languages: tuple[str, str]) -> list[str]:
+        """Returns lines about the tokeniser, and about a metric that is not that of most text."""
+        about = {
+            "split": "; Moses' tokeniser does not give the words back",
+            "raw": "; sentencepiece reads the text as it is, and no tokeniser runs",
+        }
+        notes = [f"tokenizer: {self.tokenizer}{about.get(self.tokenizer, '')}"]
+        if self.metric not in ("mteval-v13a", "multi-bleu"):
+            notes.append(f"metric: {self.metric}, {METRICS[self.metric].about}")
+            if languages[1] == "ja" and self.metric == "char":
+                notes[-1] += "; for BLEU of words pip install 'sacrebleu[ja]', and paper: sacrebleu"
+        return notes
+
     def notes(self, languages: tuple[str, str]) -> list[str]:
-        size, operations = self.size, f"{self.operations:,} operations"
-        moses = "; Moses' tokeniser does not give the words back"
+        """Returns lines about the segmentation, the size of the model and the updates."""
+        size = self.size
+        label, unit = self.segmenter.label.lower(), self.segmenter.unit
         dictionaries = "one dictionary"
         if not self.joint:
-            dictionaries = "two dictionaries (Transformers are trained as ARCH_unshared)"
+            dictionaries = (
+                "two dictionaries, whose embeddings cannot be shared (Transformers are trained as "
+                "ARCH_unshared)"
+            )
         return [
-            f"tokenizer: {self.tokenizer}{moses if self.tokenizer == 'split' else ''}",
-            f"bpe: {operations} (--bpe); {dictionaries}, {self.share:.0%} of the letters in "
-            f"{languages[1]} occur in {languages[0]} too",
+            f"{label}: {self.operations:,} {unit} (--bpe); {dictionaries}, {self.share:.0%} of the "
+            f"letters in {languages[1]} occur in {languages[0]} too",
             f"size: {size.layers}+{size.layers} layers of width {size.width} and {size.inner}, "
             f"dropout {size.dropout}, {size.tokens:,} tokens an update, by the number of pairs: "
             f"{size.source}",
@@ -277,7 +320,7 @@ def _mark_notes(
         if marks.total() * RARE <= len(lines):
             continue
         ((mark, _),) = marks.most_common(1)
-        (tokens,) = tokenize([mark], tokenizer, code)
+        (tokens,) = [mark] if tokenizer == "raw" else tokenize([mark], tokenizer, code)
         if tokens != mark:
             return [
                 f"tags: {mark!r} and the like, in {marks.total() / len(lines):.0%} of the lines in "
@@ -290,14 +333,23 @@ def _choices(
     options: NewOptions, languages: tuple[str, str], sample: list[tuple[str, str]], pairs: int
 ) -> Choices:
     size = next(size for size in SIZES if pairs < size.below)
-    metric = default_bleu(languages[1], [target for _, target in sample])
     return Choices(
         size,
+        SEGMENTERS[options.segment],
         options.bpe or size.operations,
         _shared_letters(sample),
         _tokenizer(options, languages, sample),
-        "multi-bleu" if options.tokenized else metric,
+        _metric(options, languages[1], [target for _, target in sample]),
     )
+
+
+def _metric(options: NewOptions, language: str, targets: Sequence[str]) -> str:
+    """Returns the name of the BLEU that suits the target text."""
+    if options.tokenized:
+        return "multi-bleu"
+    if language == "ja" and find_spec("MeCab") and find_spec("ipadic"):
+        return "sacrebleu"  # of words by MeCab
+    return default_bleu(language, targets)
 
 
 def _hold_out(
@@ -363,11 +415,14 @@ def _tokenizer(
     """
     if options.tokenized:
         return "none"
+    if options.segment == SENTENCEPIECE.name:
+        return "raw"
     for code, lines in zip(languages, zip(*sample, strict=True), strict=True):
         if code != "zh" and is_spaceless(None, lines):
             raise UserError(
                 f"--train: the text in {code} has no spaces between its words, and Moses' "
-                "tokeniser does not add them; segment it into words first and give --tokenized"
+                "tokeniser does not add them; give --segment sentencepiece, or segment it into "
+                "words first and give --tokenized"
             )
     if languages[1] == "zh":
         return "moses"  # jieba segments Chinese, and characters are scored
@@ -410,6 +465,10 @@ def _files(
     return {"files": sources, "parts": parts, "splits": splits}
 
 
+def _segment(segmenter: str) -> dict[str, str]:
+    return {} if segmenter == SUBWORD_NMT.name else {"segment": segmenter}
+
+
 def _settings(size: Size, joint: bool, metric: str) -> dict[str, Any]:
     transformer = " ".join(
         f"--{side}-layers {size.layers} --{side}-embed-dim {size.width} "
@@ -432,9 +491,12 @@ def _settings(size: Size, joint: bool, metric: str) -> dict[str, Any]:
             f"--warmup-updates {min(4000, updates // 7)}",
         }
 
+    source = f"chosen by dc-nmt new: {size.updates:,} updates, {size.source}"
+    if not joint:
+        source += "; _unshared, because two dictionaries cannot share their embeddings"
     return {
         "all": {
-            "source": f"chosen by dc-nmt new: {size.updates:,} updates, {size.source}",
+            "source": source,
             # the unnamed size shares all embeddings, which two dictionaries do not allow
             "size": "" if joint else "unshared",
             "tokens": size.tokens,
@@ -447,3 +509,58 @@ def _settings(size: Size, joint: bool, metric: str) -> dict[str, Any]:
         "transformer": {"size": ""},  # fairseq's own, whose sizes are flags
         "gru_selfattn_residual": {"size": "", **schedule(recurrent, size.updates // 2)},
     }
+
+
+# -- the settings of another task --------------------------------------------------------------
+
+
+def _like(name: str) -> Recipe:
+    """Returns the recipe of ``--like``.
+
+    Raises:
+        UserError: no such task
+    """
+    try:
+        return load(name)
+    except UserError as error:
+        raise UsageError(f"--like: {str(error).removeprefix('task: ')}") from error
+
+
+def _bpe_of_like(like: Recipe, options: NewOptions) -> dict[str, Any]:
+    """Returns its segmentations, by the program and with the number that the user wants."""
+    changes = {"operations": options.bpe} if options.bpe else {}
+    return {
+        name: {**set_values(replace(each, segment="subword-nmt")), **changes}
+        | _segment(options.segment)
+        for name, each in like.task.bpe.items()
+    }
+
+
+def _settings_of_like(like: Recipe, pair: str, metric: str) -> dict[str, Any]:
+    """Returns its settings of this direction, with the metric of the user's text."""
+    entries: dict[str, Any] = {"all": {}}
+    for name, entry in like.task.settings.items():
+        values = set_values(replace(entry, paper=None, metrics=None))
+        if name == like.direction:
+            entries[pair] = values
+        elif name not in ("-".join(like.pair), "-".join(reversed(like.pair))):
+            entries[name] = values
+    entries["all"]["paper"] = metric
+    return entries
+
+
+def _notes_of_like(like: Recipe, archs: Sequence[str]) -> list[str]:
+    """Returns lines about what is taken of it, and what is not."""
+    notes = [
+        f"like {like.name} ({like.task.title}): its segmentation, sizes, updates, batches, dropout "
+        "and decoding are taken; its text, how that was prepared and cleaned, its test sets and "
+        "its metric are not"
+    ]
+    for arch in archs:
+        settings = settings_of(like, arch)
+        bpe = like.task.bpe[settings.bpe]
+        notes.append(
+            f"{arch}: trained as {settings.arch}, {settings.updates:,} updates of "
+            f"{settings.tokens:,} tokens, {bpe.dictionary} dictionary; {settings.source}"
+        )
+    return notes

@@ -10,8 +10,9 @@ from ..errors import UserError, check_choices
 from ..files import write_json, write_parallel
 from ..machine import usable_cpus
 from ..steps import TO, Line, Stage, Step, Variable, literal, stamp_of
-from ..text.lines import remove_bpe, stream_lines
+from ..text.lines import stream_lines
 from ..text.preparation import fits
+from ..text.segmentation import SEGMENTERS, SUBWORD_NMT, segmenter_of_codes
 from .corpora import Corpora
 from .recipe import SPLITS, Recipe, Segmentation, load, set_values
 from .settings import settings_of
@@ -114,31 +115,35 @@ def _segmenting(recipe: Recipe, segmentation: Segmentation, stamp: str) -> Step:
     limits = [str(segmentation.max_tokens), f"{segmentation.ratio:g}"]
     limits += [str(segmentation.max_words)] if segmentation.max_words else []
     lines = [
-        *_byte_pairs(recipe, segmentation),
+        *_pieces(recipe, segmentation),
         _same_counts(_texts(recipe, TOKENS), _texts(recipe, TO)),
         Line(("dc-nmt", "recipe", "clean", TO, *recipe.pair, *limits)),
     ]
-    name = f"learn and apply BPE ({segmentation.operations} operations)"
+    segmenter = SEGMENTERS[segmentation.segment]
+    name = f"learn and apply {segmenter.label} ({segmentation.operations} {segmenter.unit})"
     return Step(name, f"$DATA/bpe{segmentation.suffix}", lines, stamp=stamp)
 
 
-def _byte_pairs(recipe: Recipe, segmentation: Segmentation) -> Iterator[Line]:
-    learn = ("subword-nmt", "learn-bpe", "-s", str(segmentation.operations), "-i")
-    codes = dict.fromkeys(recipe.pair, f"{TO}/codes")
+def _codes(recipe: Recipe, segmentation: Segmentation, folder: str) -> dict[str, str]:
+    """Returns language → file of its codes in a folder."""
+    ending = SEGMENTERS[segmentation.segment].ending
     if segmentation.joint:
-        both = f"{TO}/both"
-        sides = [f"{TOKENS}/train.{lang}" for lang in recipe.pair]
-        yield Line(("cat", *sides), output=both)
-        yield Line((*learn, both, "-o", f"{TO}/codes"))
-        yield Line(("rm", both))
+        return dict.fromkeys(recipe.pair, f"{folder}/codes{ending}")
+    return {language: f"{folder}/codes.{language}{ending}" for language in recipe.pair}
+
+
+def _pieces(recipe: Recipe, segmentation: Segmentation) -> Iterator[Line]:
+    segmenter, size = SEGMENTERS[segmentation.segment], segmentation.operations
+    codes = _codes(recipe, segmentation, TO)
+    if segmentation.joint:
+        sides = [f"{TOKENS}/train.{language}" for language in recipe.pair]
+        yield from segmenter.learn(sides, codes[recipe.source], size)
     for language in recipe.pair:
         if not segmentation.joint:
-            codes[language] = f"{TO}/codes.{language}"
-            yield Line((*learn, f"{TOKENS}/train.{language}", "-o", codes[language]))
-        apply = ("subword-nmt", "apply-bpe", "-c", codes[language], "--num-workers", "$WORKERS")
+            yield from segmenter.learn([f"{TOKENS}/train.{language}"], codes[language], size)
         for split in recipe.splits:
             name = f"{split}.{language}"
-            yield Line((*apply, "-i", f"{TOKENS}/{name}", "-o", f"{TO}/{name}"))
+            yield segmenter.apply(codes[language], f"{TOKENS}/{name}", f"{TO}/{name}")
 
 
 def _binarising(recipe: Recipe, segmentation: Segmentation, stamp: str) -> Step:
@@ -147,6 +152,7 @@ def _binarising(recipe: Recipe, segmentation: Segmentation, stamp: str) -> Step:
     words = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
     if segmentation.dictionary == "joint":
         words += ["--joined-dictionary"]
+    words += _dictionaries(recipe, segmentation, pieces)
     words += ["--trainpref", f"{pieces}/train", "--validpref", f"{pieces}/valid"]
     tests = [f"{pieces}/{split}" for split in recipe.splits[2:]]
     words += ["--testpref", ",".join(tests), "--workers", "$WORKERS"]
@@ -161,6 +167,20 @@ def _binarising(recipe: Recipe, segmentation: Segmentation, stamp: str) -> Step:
     return Step("fairseq-preprocess", f"$DATA/bin{segmentation.suffix}", lines, stamp=stamp)
 
 
+def _dictionaries(recipe: Recipe, segmentation: Segmentation, folder: str) -> Iterator[str]:
+    """Yields the flags for dictionaries that were written with the codes."""
+    codes = _codes(recipe, segmentation, folder)
+    sides = {"--srcdict": recipe.source, "--tgtdict": recipe.target}
+    if segmentation.dictionary == "joint":
+        if not segmentation.joint:
+            return  # of both: fairseq-preprocess counts them
+        del sides["--tgtdict"]
+    for flag, language in sides.items():
+        file = SEGMENTERS[segmentation.segment].dictionary(codes[language])
+        if file is not None:
+            yield from (flag, file)
+
+
 def _same_counts(before: Sequence[str], after: Sequence[str]) -> Line:
     """Checks that no tool lost or split a sentence."""
     files = [file for pair in zip(before, after, strict=True) for file in pair]
@@ -173,7 +193,7 @@ def clean_pieces(
     """Cleans ``folder/train.LANG``; stores every split's longest sentence in ``lengths.json``.
 
     Args:
-        folder: text after BPE
+        folder: text after segmentation, with its codes
         languages: of the files
         max_tokens, ratio: as in ``clean-corpus-n.perl``; 0 for no limit
         max_words: the same before BPE
@@ -182,6 +202,7 @@ def clean_pieces(
         training pairs before and after
     """
     before = 0
+    segmenter = next(map(segmenter_of_codes, folder.glob("codes*")), SUBWORD_NMT)
     paths = [folder / f"train.{language}" for language in languages]
 
     def kept() -> Iterator[tuple[str, str]]:
@@ -190,7 +211,7 @@ def clean_pieces(
             before += 1
             good = fits(first, second, max_tokens, ratio)
             if good and max_words:
-                good = fits(remove_bpe(first), remove_bpe(second), max_words, 0)
+                good = fits(segmenter.join(first), segmenter.join(second), max_words, 0)
             if good:
                 yield first, second
 

@@ -109,16 +109,22 @@ class Splits:
 
 @dataclass(kw_only=True)
 class Segmentation:
-    """One segmentation of tokenised text by BPE."""
+    """One segmentation of the text into pieces."""
 
     name: str = ""
-    operations: Positive  # of BPE
+    segment: Literal["subword-nmt", "sentencepiece"] = "subword-nmt"  # by which program
+    operations: Positive  # of BPE; number of sentencepiece's pieces, of all where they are fewer
     joint: bool = True  # one code for both languages
     dictionary: Literal["joint", "separate"] = "joint"
     max_tokens: Natural = 0  # longer training pairs are dropped after BPE; 0 for no limit
     # more uneven training pairs are dropped; 0 for no limit
     ratio: Annotated[float, msgspec.Meta(ge=0)] = 0
     max_words: Natural = 0  # as max_tokens, for words
+
+    @property
+    def joining(self) -> tuple[str, ...]:
+        """Returns flags of fairseq-generate, which joins the pieces; dc-nmt score joins BPE's."""
+        return ("--remove-bpe", "sentencepiece") if self.segment == "sentencepiece" else ()
 
     @property
     def suffix(self) -> str:
@@ -263,6 +269,11 @@ class Recipe:
                 raise self.problem(f"splits.{split}_lines", f"{text!r} is not a number or ~number")
 
     def _check_settings(self) -> None:
+        pieces = any(each.segment == "sentencepiece" for each in self.task.bpe.values())
+        if pieces and self.task.text.tokenizer == "split":
+            raise self.problem(
+                "text.tokenizer", "split marks words as sentencepiece does; take raw, or moses"
+            )
         if not self.task.archs:
             raise self.problem("archs", "is empty; name an architecture, or leave archs out")
         for name, entry in self.task.settings.items():

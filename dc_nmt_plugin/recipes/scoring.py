@@ -103,7 +103,8 @@ def _score_flags(recipe: Recipe, settings: TaskSettings, split: str) -> tuple[st
     """Returns the flags of ``dc-nmt score``, as words of a plan's line."""
     text = recipe.task.text
     flags = ["--tokenizer", text.scored_as]
-    flags += ["--tokenized-reference", f"$DATA/raw/tokenised/{split}.{recipe.target}"]
+    if text.tokenizer != "raw":
+        flags += ["--tokenized-reference", f"$DATA/raw/tokenised/{split}.{recipe.target}"]
     if text.casing == "truecase":
         flags += ["--truecased"]
     if settings.metrics:

@@ -117,7 +117,7 @@ def _task_settings(
         save_every=values["save_every"],
         average=values["average"],
         flags=tuple(shlex.split(values["flags"])),
-        decode=tuple(shlex.split(values["decode"])),
+        decode=(*shlex.split(values["decode"]), *recipe.task.bpe[values["bpe"]].joining),
         main_metric=values["paper"],
         metrics=values["metrics"],
     )

@@ -19,6 +19,7 @@ from ..flags import PUBLISHED
 from ..speed.beam_search import BeamSearchGenerator, RepeatBlocker
 from ..speed.graphed_training import GraphedTraining, refuse_what_cannot_be_recorded
 from ..text.languages import bleu_tokenizer, known_as
+from ..text.segmentation import SENTENCEPIECE
 from .decoder_bleu import bleu_statistics, corpus_bleu, log_bleu
 from .decoding import MAIN, WuLengthPenalty, apply_decoding_flags, decoder_layer
 
@@ -65,13 +66,17 @@ class SentenceDictionary(Dictionary):
     """fairseq's dictionary, which reads the numbers of a sentence from a GPU all at once.
 
     fairseq reads them one by one, with six operations each: fairseq-generate and --eval-bleu wait
-    for a GPU that often.
+    for a GPU that often. Nor does fairseq join sentencepiece's bytes to characters.
     """
 
-    def string(self, tensor: Any, *args: Any, **kwargs: Any) -> str:
-        if torch.is_tensor(tensor) and tensor.dim() == 1:
+    def string(self, tensor: Any, bpe_symbol: Any = None, *args: Any, **kwargs: Any) -> str:
+        if torch.is_tensor(tensor) and tensor.dim() == 2:  # one sentence after the other
+            return cast(str, super().string(tensor, bpe_symbol, *args, **kwargs))
+        if torch.is_tensor(tensor):
             tensor = tensor.tolist()
-        return cast(str, super().string(tensor, *args, **kwargs))
+        joins_pieces = bpe_symbol == SENTENCEPIECE.joined_by
+        text = super().string(tensor, None if joins_pieces else bpe_symbol, *args, **kwargs)
+        return SENTENCEPIECE.join(text) if joins_pieces else cast(str, text)
 
 
 @register_task("translation_dc_nmt", dataclass=TranslationConfig)

@@ -10,8 +10,9 @@ from typing import Literal
 class TextSettings:
     """Settings of a task's text preparation, ``text`` of its recipe, with Moses' scripts."""
 
-    # tokenizer.perl (Chinese: jieba); split at punctuation and digits, which can be undone exactly
-    tokenizer: Literal["moses", "split", "none"] = "moses"
+    # tokenizer.perl (Chinese: jieba); split at punctuation and digits, which can be undone exactly;
+    # none: the words are separated already; raw: they are not, and sentencepiece needs no words
+    tokenizer: Literal["moses", "split", "none", "raw"] = "moses"
     hyphens: bool = False  # split into @-@ (tokenizer.perl -a)
     # lowercase.perl; truecase.perl, learnt on the training text
     casing: Literal["keep", "lower", "truecase"] = "keep"
@@ -25,6 +26,8 @@ class TextSettings:
     def scored_as(self) -> str:
         """Returns the tokeniser's name for ``dc-nmt score --tokenizer``, which undoes it."""
         undone = self.undo or self.tokenizer
+        if undone == "raw":
+            return "none"
         return "moses-a" if undone == "moses" and self.hyphens else undone
 
     @property

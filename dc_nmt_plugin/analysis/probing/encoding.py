@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ...errors import UsageError, UserError
 from ...inference.model import STOCK_RECORDS_NOTHING, LoadedModel
-from ...inference.words import segment
+from ...text.segmentation import segment
 
 ENCODERS = {
     "trained": "the trained encoder",

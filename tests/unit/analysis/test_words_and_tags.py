@@ -4,7 +4,7 @@ import pytest
 from fairseq.data import Dictionary
 
 from dc_nmt_plugin.analysis.tagging import tagger
-from dc_nmt_plugin.inference.words import piece_kind, word_spans, words_of
+from dc_nmt_plugin.text.segmentation import piece_kind, word_spans, words_of
 
 
 @pytest.mark.parametrize(

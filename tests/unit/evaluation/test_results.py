@@ -29,12 +29,12 @@ from dc_nmt_plugin.evaluation.table_text import format_results
 from dc_nmt_plugin.evaluation.texts import Processing, Sides, Texts
 from dc_nmt_plugin.inference.packing import pack
 from dc_nmt_plugin.inference.trained_run import TrainedRun
-from dc_nmt_plugin.inference.words import codes_of
 from dc_nmt_plugin.papers import published
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import Data, Score, read_record
 from dc_nmt_plugin.table import MARKDOWN
 from dc_nmt_plugin.text.lines import read_lines
+from dc_nmt_plugin.text.segmentation import codes_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 REFERENCE = 4 * LINES  # fewer than ten sentences are not tested

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import sys
 from dataclasses import replace
 
 import pytest
@@ -227,6 +228,51 @@ def test_text_that_moses_cannot_give_back(tmp_path, code, sentence):
 def test_short_lines_without_spaces(tmp_path, sentence):
     with pytest.raises(UserError, match="no spaces between its words"):
         recipe_of(tmp_path, "a house by the lake", sentence, ("en", "ja"))
+
+
+def test_text_without_words_is_segmented_as_it_is(tmp_path, monkeypatch):
+    paths = [tmp_path / "a.en", tmp_path / "a.ja"]
+    for path, line in zip(paths, ("a house <2ja>", "湖の家です。"), strict=True):
+        path.write_text("".join(f"{line} {n}\n" for n in range(300)), "utf-8")
+    options = NewOptions(tmp_path / "mine", paths, segment="sentencepiece", bpe=700)
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    with pytest.raises(UserError, match=r"pip install 'dc_nmt_plugin\[sentencepiece\]'"):
+        make_recipe(options)
+    monkeypatch.setitem(sys.modules, "sentencepiece", sys)
+    recipe, notes = make_recipe(options)
+    bpe = recipe.task.bpe["default"]
+    assert (bpe.segment, bpe.operations, bpe.joint) == ("sentencepiece", 700, False)
+    assert recipe.task.text.tokenizer == "raw" and recipe.task.text.scored_as == "none"
+    settings = settings_of(recipe, "transformer_dc")
+    assert settings.decode[-2:] == ("--remove-bpe", "sentencepiece")
+    assert settings.main_metric in ("char", "sacrebleu")  # of words, where MeCab is
+    assert any(note.startswith("sentencepiece: 700 pieces (--bpe); two dict") for note in notes)
+    assert not any(note.startswith("tags: ") for note in notes)
+    text = recipe.path.read_text("utf-8")
+    for old, new, message in (
+        ("segment: sentencepiece", "segment: x", "segment: 'x' is not one of subword-nmt, sent"),
+        ("tokenizer: raw", "tokenizer: split", "text.tokenizer: split marks words as"),
+    ):
+        recipe.path.write_text(text.replace(old, new), "utf-8")
+        with pytest.raises(UserError, match=message):
+            load(str(recipe.path.parent))
+
+
+def test_the_settings_of_a_published_task(here, capsys):
+    words = ["--train", "a.de", "a.en", "--like", "iwslt14_en_es", "--bpe", "321"]
+    assert cli.main(["new", "mine", "transformer_standard", *words]) == 0
+    assert "\nlike iwslt14_en_es (IWSLT 2014 Spanish-English): its " in capsys.readouterr().out
+    mine, published = load("mine"), load("iwslt14_en_es")
+    assert mine.task.bpe["default"].operations == 321
+    mine.task.bpe["default"].operations = published.task.bpe["default"].operations
+    assert mine.task.bpe == published.task.bpe
+    for arch in ("transformer_standard", "transformer_dc", "gru_selfattn_residual"):
+        expected = replace(settings_of(published, arch), main_metric="mteval-v13a")
+        assert settings_of(mine, arch) == expected, "the dual context's, in this direction"
+    assert cli.main(["new", "other", *words[:3], "--like", "mine"]) == 0
+    assert load("other").task.settings == mine.task.settings
+    assert "--like: 'x' is not one of" in refused(capsys, "third", *words[:3], "--like", "x")
+    assert not (here / "third").exists()
 
 
 @pytest.mark.parametrize(
