@@ -68,17 +68,6 @@ def test_forward_and_gradients(kernel, causal, left):
     assert all(torch.allclose(a, b, atol=1e-10) for a, b in zip(actual, wanted, strict=True))
 
 
-@pytest.mark.parametrize("kernel", [1, 2, 3])
-def test_decoding_step_by_step(kernel):
-    attention = module(kernel)
-    x, _ = batch([6, 6], left=False)
-    mask = SequenceMask.build(None, causal=True)
-    full = attention(x, Flow(mask))
-    session = {}
-    steps = [attention(x[:, t : t + 1], Flow(mask, session=session)) for t in range(6)]
-    assert torch.allclose(torch.cat(steps, dim=1), full, atol=1e-10)
-
-
 def test_dropout_spares_the_residual_connection_of_the_local_context():
     local = module(residual_dropout=1 - 1e-6).local.train()
     x, _ = batch([4], left=False)

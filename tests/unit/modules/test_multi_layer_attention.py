@@ -105,32 +105,3 @@ def test_records_weights(form):
             if not FORMS[form][0]:
                 wanted = wanted[0]
             torch.testing.assert_close(record["weights"][r], wanted, rtol=0, atol=1e-10)
-
-
-@forms
-def test_beams_and_reorders_equal_one_row_each(form):
-    """Cached keys and values follow the hypotheses through every kind of reorder."""
-    module = build(form)
-    number, beam = 3, 2
-    features = sentences(number)
-    padding = torch.zeros(number, SOURCE_LENGTH, dtype=torch.bool)
-    padding[1, :2] = True
-    source = Source(features, padding).reorder(torch.arange(number).repeat_interleave(beam))
-    sentence_of = torch.arange(number).repeat_interleave(beam)
-    orders = [
-        [1, 1, 3, 2, 5, 5],  # duplicates inside the sentences
-        [0, 1, 4, 5],  # the second sentence is done
-        [3, 2, 1, 1],  # sentences change places, one hypothesis twice
-        [2, 0, 1, 3, 3],  # any order at all
-        [4],
-    ]
-    for order in [list(range(6)), *orders]:
-        source = source.reorder(torch.tensor(order))
-        sentence_of = sentence_of[torch.tensor(order)]
-        x = normal(len(order), 1, WIDTH)
-        one_each = Source([f[sentence_of] for f in features], padding[sentence_of])
-        wanted = module(x, Flow(source=one_each))
-        for kept in ({}, {}):  # the second call reads the cache
-            output = module(x, Flow(source=source, session=kept))
-            torch.testing.assert_close(output, wanted, rtol=0, atol=1e-12)
-        assert len(source.cache) == 1
