@@ -55,10 +55,6 @@ class PlannedDecoding:
         """Returns the end of the names of this decoding's files."""
         return f"-{self.key}" if self.key else ""
 
-    @property
-    def score_log(self) -> Path:
-        return self.run.folder / f"score{self.suffix}.log"
-
     def raw_text(self, language: str) -> Path:
         """Returns the untokenised text of the set."""
         return self.run.text.raw / f"{self.split}.{language}"

@@ -86,7 +86,7 @@ def settings_of(
     of_recipe = _of_recipe(recipe, family, arch)  # with the entry for this size, too
     if not (of_recipe or of_like):
         raise UserError(f"{recipe.path}: settings: has nothing for {arch}")
-    big = (of_recipe | of_like).get("big")
+    big = (of_recipe if like is None else of_like).get("big")
     if big and re.search(r"_big(_|$)", arch):
         of_like = _of_like(recipe, big)
     return _task_settings(recipe, family, arch, task_size, DEFAULTS | of_recipe | of_like)

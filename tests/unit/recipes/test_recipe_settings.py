@@ -138,6 +138,8 @@ def test_the_paper_s_size_and_settings():
     wmt = load("wmt14_en_de")
     assert settings_of(wmt, "gru_selfattn_residual_mean").bpe == "gru"
     assert settings_of(wmt, "transformer_ms_aux_13").tokens == 4960
+    assert settings_of(wmt, "transformer_dc_big", like="dual-context-iwslt").tokens == 2048
+    assert settings_of(wmt, "transformer_dc_big", like="context-aware").like == "context-aware-big"
     assert settings_of(wmt, "transformer_cross_agg_self").tokens == 24576
     with pytest.raises(UserError, match=r"'transformer_cd' is not one of .* Did you mean"):
         arch("wmt14_en_de", "transformer_cd")
@@ -275,7 +277,7 @@ def test_an_evaluation_is_that_of_its_training():
     words = ["--seed", 3, "--average", 2, "--out", "x", "--sample", 90]
     same = Experiment(*task, seed=3, average=2, out=Path("x"), sample=90)
     assert plan_decoding(same).run == training(*task, *words).run
-    assert plan_decoding(Experiment(*task, decoding="aux1")).score_log.name == "score-aux1.log"
+    assert plan_decoding(Experiment(*task, decoding="aux1")).suffix == "-aux1"
     own = [step.folder for step in evaluated(plan_decoding(same))]
     assert own == ["$RUN/average", "$RUN/generate", "$RUN"]
     other = plan_decoding(
