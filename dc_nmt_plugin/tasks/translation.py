@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional, cast
 
+import sacrebleu
 import torch
 from fairseq.data import Dictionary
+from fairseq.logging import metrics
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig as FairseqTranslationConfig
 from fairseq.tasks.translation import TranslationTask as FairseqTranslationTask
 from fairseq.utils import strip_pad
+from sacrebleu.metrics import BLEU
 from torch import Tensor
 
 from ..errors import ConfigError, check_choices
@@ -20,10 +23,11 @@ from ..speed.beam_search import BeamSearchGenerator, RepeatBlocker
 from ..speed.graphed_training import GraphedTraining, refuse_what_cannot_be_recorded
 from ..text.languages import bleu_tokenizer, known_as
 from ..text.segmentation import SENTENCEPIECE
-from .decoder_bleu import bleu_statistics, corpus_bleu, log_bleu
 from .decoding import MAIN, WuLengthPenalty, apply_decoding_flags, decoder_layer
 
 logger = logging.getLogger(__name__)
+
+ORDER = 4  # longest n-gram of BLEU
 
 
 def _flag(default: Any, about: str) -> Any:
@@ -216,3 +220,35 @@ for _name in PUBLISHED:  # fairseq wants a class for each name
     register_task(_name, dataclass=TranslationConfig)(
         type(f"JointTranslationTask_{_name}", (JointTranslationTask,), {})
     )
+
+
+# -- BLEU on validation, of every decoder, summed over batches and workers as in fairseq ----------
+
+
+def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str) -> Any:
+    """Returns sacreBLEU's BLEU of a batch, by a tokeniser of sacreBLEU such as ``13a``."""
+    return sacrebleu.corpus_bleu(hypotheses, [references], tokenize=tokenizer, force=True)
+
+
+def bleu_statistics(name: str, bleu: Any) -> dict[str, int]:
+    """Returns what is summed over batches for the score `name`, such as ``bleu_aux1``."""
+    values = (*bleu.counts, *bleu.totals, bleu.sys_len, bleu.ref_len)
+    return {f"_{name}_{number}": value for number, value in enumerate(values)}
+
+
+def log_bleu(name: str, logging_outputs: list[dict[str, Any]]) -> None:
+    """Logs the score `name` of all batches and workers; does nothing in training."""
+    keys = [f"_{name}_{number}" for number in range(2 * ORDER + 2)]
+    if not any(keys[0] in log for log in logging_outputs):
+        return
+    for key in keys:
+        metrics.log_scalar(key, float(sum(log.get(key, 0) for log in logging_outputs)))
+
+    def score(meters: Any) -> float:
+        *counts, length, reference_length = (int(meters[key].sum) for key in keys)
+        bleu = BLEU.compute_bleu(
+            counts[:ORDER], counts[ORDER:], length, reference_length, smooth_method="exp"
+        )
+        return float(round(bleu.score, 2))
+
+    metrics.log_derived(name, score)

@@ -8,8 +8,7 @@ from fairseq.data import Dictionary
 from fairseq.logging import metrics
 
 from dc_nmt_plugin.evaluation.metrics import METRICS, default_bleu
-from dc_nmt_plugin.tasks.decoder_bleu import bleu_statistics, log_bleu
-from dc_nmt_plugin.tasks.translation import JointTranslationTask
+from dc_nmt_plugin.tasks.translation import JointTranslationTask, bleu_statistics, log_bleu
 
 TEXTS = {
     "zh": ("我 的 老师 忘 了 公园 的 地图 。", "我 老师 在 公园 忘 了 地图 。"),
