@@ -84,14 +84,7 @@ def measure(subject: Subject, *, unit: str = "words", edges: Sequence[int] = EDG
         unit: of the lengths, words or pieces
         edges: first lengths of the groups, rising; a group of shorter sentences comes before them
     """
-    kind = piece_kind(subject.task.source_dictionary)
-    if unit == "words" and kind == "sentencepiece" and is_spaceless(subject.source_lang):
-        raise UsageError(
-            f"--unit words: {subject.source_lang} has no spaces between words; give pieces."
-        )
-    lengths = []
-    for pieces in subject.sentence_pieces("encoder").values():
-        lengths.append(len(pieces if unit == "pieces" else words_of(pieces, kind)))
+    lengths = _lengths(subject, unit)
     score = TextScore(subject)
     translations = subject.translate()
     bleu, signature = score(translations)
@@ -106,6 +99,23 @@ def measure(subject: Subject, *, unit: str = "words", edges: Sequence[int] = EDG
             groups.append(LengthGroup(low, last, len(chosen), group_bleu(sacrebleu, *text), *text))
     whole = LengthGroup(0, None, len(lines), bleu, lines, references)
     return LengthScores(unit, score.text, bleu, signature, groups, whole, score.lang, score.metric)
+
+
+def _lengths(subject: Subject, unit: str) -> list[int]:
+    """Returns the length of each source sentence.
+
+    Raises:
+        UsageError: words of a language without spaces between them
+    """
+    all_pieces = subject.sentence_pieces("encoder").values()
+    if unit == "pieces":
+        return [len(pieces) for pieces in all_pieces]
+    kind = piece_kind(subject.task.source_dictionary)
+    if kind == "sentencepiece" and is_spaceless(subject.source_lang):
+        raise UsageError(
+            f"--unit words: {subject.source_lang} has no spaces between words; give pieces."
+        )
+    return [len(words_of(pieces, kind)) for pieces in all_pieces]
 
 
 def group_bleu(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> float | None:
