@@ -13,6 +13,7 @@ from ..errors import UsageError, UserError, check_choices, notify
 from ..table import LATEX, MARKDOWN, TEXT, NamedColumns, format_table, number_cell
 from .parser import (
     Parser,
+    add_estimate,
     add_forms,
     add_grid,
     add_json,
@@ -68,6 +69,7 @@ def _parser() -> Parser:
     run.add_argument("--max-update", type=number(1), metavar="N", help="number of updates")
     run.add_argument("--dry-run", action="store_true", help="print a shell script, run none")
     add_grid(run)
+    add_estimate(run)
     run.add_argument(
         "--probing",
         type=_probing_tasks,
@@ -139,8 +141,20 @@ def _show(args: argparse.Namespace) -> int:
     if item.rows:
         print(f"\n{form.write(*_published_table(item))}")
     notes = _published_notes(item)
+    if form is TEXT:  # Markdown is for a page, which is the same on all machines
+        notes += _hours(item)
     print("\n" + "\n".join(notes) if notes else "")
     return 0
+
+
+def _hours(item: Item) -> list[str]:
+    """Returns a line about the time of an item's runs. It depends on this machine."""
+    from ..papers.plan import Options, train_plan
+    from ..papers.selection import runs_of
+    from ..recipes.estimate import total
+
+    plans = [train_plan(run, 1, Options(), for_script=True) for run in runs_of(item)]
+    return [f"one after the other: {total(plans)}"] if plans else []
 
 
 def _published_table(item: Item) -> tuple[list[str], list[list[str]]]:
@@ -183,7 +197,7 @@ def _printed(entry: Entry | None) -> str:
 
 
 def _run(args: argparse.Namespace, argv: Sequence[str]) -> int:
-    from ..papers.plan import Options, added_baselines, plan, trainings
+    from ..papers.plan import Options, added_baselines, plan, train_plan, trainings
     from ..papers.reader import find_item
     from ..papers.selection import left_out
     from ..papers.systems import size_of
@@ -196,10 +210,16 @@ def _run(args: argparse.Namespace, argv: Sequence[str]) -> int:
         notify(f"left out: {name}: {reason}")
     for name, rows in added_baselines(item, args.rows, options.flags).items():
         notify(f"also planned: {name}, to compare it with {', '.join(rows)}")
-    do_runs(args, ["paper", *argv], grid)
-    runs = trainings(item, args.rows, options)
-    if args.dry_run and runs:
-        print(f"# {size_of(runs, args.max_update)}")
+    needed = trainings(item, args.rows, options)
+    for_script = args.dry_run or args.on is not None
+    plans = [
+        train_plan(training, seed, options, for_script=for_script)
+        for seed in options.seeds
+        for training in needed
+    ]
+    do_runs(args, ["paper", *argv], grid, plans)
+    if args.dry_run and needed:
+        print(f"# {size_of(needed * len(options.seeds), args.max_update)}")
     return 0
 
 

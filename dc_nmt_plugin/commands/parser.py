@@ -12,11 +12,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from ..errors import UsageError, UserError, did_you_mean
+from ..errors import UsageError, UserError, did_you_mean, notify
 from ..files import folder_problem
 
 if TYPE_CHECKING:
     from ..recipes.grid import GridOptions
+    from ..recipes.plan import TrainPlan
     from ..steps import Grid, Line, Plan
     from ..table import Form, NamedColumns
 
@@ -53,6 +54,8 @@ HELP = {
     "--time": "limit of a job on Slurm: minutes, HOURS:MM:SS or DAYS-HOURS; default: a day",
     "--sbatch": "further words for sbatch, such as account=x; may be repeated",
     "--status": "print which runs are done, running, waiting or failed, and their logs; run none",
+    "--estimate": "train half a minute with the prepared text, then print hours, memory and disk "
+    "of the whole; later commands know them",
     "--average": "number of last checkpoints to keep and average; 0: only the best checkpoint",
     "--max-update": "number of updates; the number of checkpoints stays the same",
     "--max-tokens": "tokens of one GPU at a time; gradients are accumulated to the paper's tokens "
@@ -374,24 +377,62 @@ def grid_options(args: argparse.Namespace) -> GridOptions:
     return values_of(GridOptions, args, sbatch=tuple(args.sbatch or ()))
 
 
-OF_GRID = ("seed", "seeds", "jobs", "on", "partition", "minutes", "sbatch", "status", "dry_run")
+OF_GRID = (
+    "seed",
+    "seeds",
+    "jobs",
+    "on",
+    "partition",
+    "minutes",
+    "sbatch",
+    "status",
+    "dry_run",
+    "estimate",
+)
 
 
-def do_runs(args: argparse.Namespace, command: Sequence[str], grid: Grid) -> None:
+def do_runs(
+    args: argparse.Namespace,
+    command: Sequence[str],
+    grid: Grid,
+    trainings: Sequence[TrainPlan] = (),
+) -> None:
     """Does the runs of a command, or what its options ask for instead.
 
     Args:
         args: with the options of :func:`add_grid`
         command: that was given, with its arguments
         grid: of the command
+        trainings: of the grid
     """
+    estimates = getattr(args, "estimate", False)
+    for name in ("dry_run", "on", "status"):
+        if estimates and getattr(args, name):
+            flag = name.replace("_", "-")
+            raise UsageError(f"--estimate: trains a little on this machine; leave out --{flag}")
     if args.dry_run:
         print_script(grid.plan(), command)
+        _print_costs(trainings)
         return
     options = grid_options(args)
+    if estimates:
+        from ..recipes.estimate import measure
+        from ..recipes.execution import Progress
+
+        measure(trainings, Progress())
+        _print_costs(trainings)
+        return
     from ..recipes.grid import carry_out
 
     carry_out(grid, options, args.gpus)
+
+
+def _print_costs(trainings: Sequence[TrainPlan]) -> None:
+    """Prints hours, memory and disk, on standard error: the output may be a script."""
+    from ..recipes.estimate import lines
+
+    if trainings:
+        notify(*lines(trainings))
 
 
 def table_line(folders: Sequence[str], seeds: Sequence[int], subset: str = "test") -> Line:
@@ -428,3 +469,8 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-tokens", type=number(1), metavar="N", help=HELP["--max-tokens"])
     parser.add_argument("--update-freq", type=number(1), metavar="N", help=HELP["--update-freq"])
     parser.add_argument("--fp32", action="store_true", help=HELP["--fp32"])
+    add_estimate(parser)
+
+
+def add_estimate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--estimate", action="store_true", help=HELP["--estimate"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..evaluation.metrics import METRICS
 from ..flags import flag_value
-from ..recipes.plan import Experiment, TrainOptions, plan_training
+from ..recipes.plan import Experiment, TrainOptions, TrainPlan, plan_training
 from ..recipes.recipe import load
 from ..recipes.settings import with_updates
 from ..steps import Grid, GridRun, Line, Plan, commands_stage, dc_nmt
@@ -81,10 +81,9 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> Grid:
 
 
 def trainings(item: Item, rows: Sequence[str], options: Options) -> list[NeededTraining]:
-    """Returns the training runs of :func:`plan`, each as often as there are seeds."""
+    """Returns the training runs of :func:`plan` for one seed."""
     translations = _translations(_trained(entries_of(item, rows, options.flags)))
-    once = dict.fromkeys(translation.training for translation in translations)
-    return [*once] * len(options.seeds)
+    return list(dict.fromkeys(translation.training for translation in translations))
 
 
 def _trained(entries: Iterable[Entry]) -> list[Entry]:
@@ -189,11 +188,7 @@ def _run(
         lines.append(dc_nmt((*evaluate, *translation.flags)))
 
     def is_finished() -> bool:
-        experiment = Experiment(
-            training.task, training.arch, seed=seed, name=name, like=training.like
-        )
-        flags = TrainOptions(training.flags, options.max_update, gpus=options.gpus)
-        is_trained = plan_training(experiment, flags).is_done()
+        is_trained = train_plan(training, seed, options).is_done()
         return is_trained and all(needed.decoding(seed).has_scores() for needed in translations)
 
     return GridRun(
@@ -205,6 +200,16 @@ def _run(
         settings.updates,
         settings.most_gpus,
     )
+
+
+def train_plan(
+    training: NeededTraining, seed: int, options: Options, *, for_script: bool = False
+) -> TrainPlan:
+    """Returns the plan of one training, as ``dc-nmt train`` makes it."""
+    name = training.name(seed)
+    run = Experiment(training.task, training.arch, seed=seed, name=name, like=training.like)
+    flags = TrainOptions(training.flags, options.max_update, gpus=options.gpus)
+    return plan_training(run, flags, for_script=for_script)
 
 
 # -- the commands that show numbers: one function for each kind -------------------------------

@@ -32,6 +32,7 @@ from ..steps import (
     running,
 )
 from ..table import format_table
+from .estimate import duration
 from .execution import Progress, execute, run_command, run_commands
 from .plan import visible_gpus
 
@@ -286,19 +287,28 @@ def _commands(run: GridRun) -> tuple[Line, ...]:
 
 
 def _updates(run: GridRun) -> str:
-    return f"{updates_made(run):,} of {run.updates:,} updates"
+    """Returns the updates that are made, and how long the others take at the speed of the last."""
+    times = _last_updates(run)
+    made, wall = times[-1] if times else (0, 0)
+    text = f"{made:,} of {run.updates:,} updates"
+    if made < run.updates and times and wall > times[0][1]:
+        speed = (made - times[0][0]) / (wall - times[0][1])
+        text += f", {duration((run.updates - made) / speed)} left"
+    return text
 
 
-def updates_made(run: GridRun) -> int:
-    """Returns the last update in the log of a training."""
+def _last_updates(run: GridRun) -> list[tuple[int, int]]:
+    """Returns the number and the time, in seconds, of the last updates in the log of a training."""
     log = run.folder / "train.log"
-    if log.is_file():
-        with open(log, encoding="utf-8", errors="replace") as lines:
-            for line in reversed(deque(lines, maxlen=50)):
-                kind, values = parse_statistics(line.rstrip("\n")) or ("", {})
-                if kind == "train_inner":
-                    return int(values["num_updates"])
-    return 0
+    if not log.is_file():
+        return []
+    times = []
+    with open(log, encoding="utf-8", errors="replace") as lines:
+        for line in deque(lines, maxlen=50):
+            kind, values = parse_statistics(line.rstrip("\n")) or ("", {})
+            if kind == "train_inner":
+                times.append((int(values["num_updates"]), int(values["wall"])))
+    return times
 
 
 def jobs_folder(run: GridRun) -> Path:

@@ -15,7 +15,7 @@ from helpers import toy_text
 from leavings import differences
 
 from dc_nmt_plugin import cli, steps
-from dc_nmt_plugin.recipes import plan, preparation
+from dc_nmt_plugin.recipes import estimate, plan, preparation
 from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
 
 UPDATES = 4
@@ -106,6 +106,43 @@ def test_killed(recipe, unbroken, tmp_path):
         kill_at(step, folder)
     good(folder)
     assert differences(folder, unbroken) == []
+
+
+def test_a_grid_goes_on_after_a_failure_and_is_continued(unbroken, tmp_path, monkeypatch, capsys):
+    """The first seed is finished; the folder of the second cannot be made."""
+    folder = copied(unbroken, tmp_path)
+    finished = next(folder.glob(f"{ARCH}*-s1"))
+    second = finished.with_name(f"{finished.name[:-1]}2")
+    second.write_text("a file\n")
+    grid = ["run", str(folder), "--seeds", "2,1"]
+    assert cli.main(grid) == 1
+    output, errors = capsys.readouterr()
+    assert f"1 of 2 runs failed:\n  {second.name}: " in errors and finished.name in output
+    second.unlink()
+    record = (finished / "run.json").read_bytes()
+    assert cli.main(grid) == 0
+    assert (finished / "run.json").read_bytes() == record, "it was done before"
+    output = capsys.readouterr().out
+    assert "standard deviation over the seeds" in output.splitlines()[-1]
+
+    # half a minute of a training, and what it says later
+    for name, value in {"SECONDS": 0, "SLOW": 1, "TIMED": 1, "SAVED": 2}.items():
+        monkeypatch.setattr(estimate, name, value)
+    assert cli.main([*grid, "--estimate"]) == 0
+    measured, both, text = capsys.readouterr().err.splitlines()
+    match = re.fullmatch(
+        rf"{ARCH}: (\d+) seconds for {UPDATES} updates of [\d.e-]+ s, 4 validations and "
+        r"4 checkpoints; .*B of memory; (\S+ MB) of checkpoints; by [12] updates? on .*",
+        measured,
+    )
+    assert match, measured
+    assert both.startswith("2 runs, one after the other: ") and "not in it: preparing" in text
+    assert cli.main([*grid, "--dry-run", "--max-update", "400"]) == 0
+    assert "for 400 updates of" in capsys.readouterr().err
+    assert not list(folder.glob(".estimate-*"))
+    shutil.rmtree(folder / "estimates")
+    assert cli.main([*grid, "--dry-run"]) == 0
+    assert f"{ARCH}: hours unknown for 4 updates" in capsys.readouterr().err
 
 
 # bytes that a file may have → the step that needs more
