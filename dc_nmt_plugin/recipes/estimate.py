@@ -121,9 +121,9 @@ def sentence(plan: TrainPlan, measured: Measurement | None) -> str:
         f"{name}: {duration(whole.seconds)} for {updates} of {measured.update:.3g} s, {with_them}"
     ]
     if measured.memory:
-        parts.append(f"{size(measured.memory)} of memory")
+        parts.append(f"{bytes_text(measured.memory)} of memory")
     if whole.disk:
-        parts.append(f"{size(whole.disk)} of checkpoints")
+        parts.append(f"{bytes_text(whole.disk)} of checkpoints")
     parts.append(f"by {counted(measured.timed, 'update')} on {measured.device} on {measured.date}")
     return "; ".join(parts)
 
@@ -138,7 +138,7 @@ def lines(plans: Sequence[TrainPlan]) -> list[str]:
         texts.append(f"{counted(len(plans), 'run')}, one after the other: {total(plans)}")
     texts_of = {plan.run.text.data for plan in plans}
     text = sum(path.stat().st_size for data in texts_of for path in data.rglob("*.*"))
-    return [*texts, f"{size(text)} of prepared text; {NOT_IN_IT}"]
+    return [*texts, f"{bytes_text(text)} of prepared text; {NOT_IN_IT}"]
 
 
 def total(plans: Sequence[TrainPlan]) -> str:
@@ -147,7 +147,7 @@ def total(plans: Sequence[TrainPlan]) -> str:
     if not costs:
         return "hours unknown; dc-nmt paper run … --estimate measures them"
     hours = duration(sum(each.seconds for each in costs))
-    disk = size(sum(each.disk or 0 for each in costs))
+    disk = bytes_text(sum(each.disk or 0 for each in costs))
     unknown = len(plans) - len(costs)
     return f"{hours}, {disk} of checkpoints" + (f"; {unknown} unknown" if unknown else "")
 
@@ -169,7 +169,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours"
 
 
-def size(count: float) -> str:
+def bytes_text(count: float) -> str:
     """Returns a number of bytes as a person says it."""
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.0f} MB"
 

@@ -37,6 +37,7 @@ from .execution import Progress, execute, run_command, run_commands
 from .plan import visible_gpus
 
 JOBS = "jobs"  # folder beside the runs: what submitit writes, and the logs of the jobs
+LAST_LINES = 500  # of a log; a training that goes on begins with some hundred others
 POLL, SHOW = 0.5, 30  # seconds between two looks at the jobs, and between two lines about them
 A_DAY, NO_LIMIT = 60 * 24, 60 * 24 * 365  # minutes
 
@@ -304,7 +305,7 @@ def _last_updates(run: GridRun) -> list[tuple[int, int]]:
         return []
     times = []
     with open(log, encoding="utf-8", errors="replace") as lines:
-        for line in deque(lines, maxlen=50):
+        for line in deque(lines, maxlen=LAST_LINES):
             kind, values = parse_statistics(line.rstrip("\n")) or ("", {})
             if kind == "train_inner":
                 times.append((int(values["num_updates"]), int(values["wall"])))
