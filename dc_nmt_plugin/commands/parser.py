@@ -422,8 +422,10 @@ def do_runs(
         measure(trainings, Progress())
         _print_costs(trainings)
         return
+    from ..recipes.estimate import known
     from ..recipes.grid import carry_out
 
+    _print_costs([training for training in trainings if known(training)])
     carry_out(grid, options, args.gpus)
 
 

@@ -14,16 +14,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 from tempfile import TemporaryDirectory
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from ..errors import UserError, counted
-from ..evaluation.logs import LAST_WORDS, parse_statistics
 from ..files import read_json, write_json
 from ..flags import flag_value, recorded_flags
 from ..machine import used_device
 from ..steps import running, stamp_of
-from .execution import Progress
-from .plan import TrainPlan
+
+if TYPE_CHECKING:
+    from .execution import Progress
+    from .plan import TrainPlan
 
 FOLDER = "estimates"  # beside the runs
 SECONDS = 20  # of training in a measurement, at least
@@ -238,7 +239,7 @@ class _Watch:
         self.saving: float | None = None
         self.checkpoint: int | None = None
         self.memory: int | None = None
-        self.tail: deque[str] = deque(maxlen=LAST_WORDS)
+        self.tail: deque[str] = deque(maxlen=20)  # lines of the output
         self._began = 0.0  # of the first timed update
         self._before: float | None = None  # time of the update before
         self._began_validation = 0.0
@@ -246,6 +247,8 @@ class _Watch:
 
     def follow(self, output: IO[bytes], process: int) -> bool:
         """Returns True if the program came to its end before all was measured."""
+        from ..evaluation.logs import parse_statistics
+
         for raw in output:
             now = time.monotonic()
             line = raw.decode("utf-8", "replace")

@@ -239,7 +239,10 @@ def test_a_grid_without_submitit(recipe, capsys, monkeypatch):
 
 
 def test_the_script_of_a_grid_is_an_array_too(recipe, capsys, tmp_path):
-    """Each job has the runs of its number; without an array all are done."""
+    """Each job has the run of its number; without an array all are done, and then the table.
+
+    A run that fails does not stop the others.
+    """
     assert cli.main([*GRID, "--dry-run"]) == 0
     script = capsys.readouterr().out
     programs = tmp_path / "programs"
@@ -247,6 +250,7 @@ def test_the_script_of_a_grid_is_an_array_too(recipe, capsys, tmp_path):
     for name in ("dc-nmt", "fairseq-train", "fairseq-generate", "fairseq-preprocess"):
         (programs / name).write_text(
             f'#!/bin/bash\necho "$(basename "$0") $*" >> {tmp_path}/calls\n'
+            '[[ $(basename "$0") != fairseq-train || "$*" != *"$FAIL"* ]]\n'
         )
     for name in ("subword-nmt", "python"):
         (programs / name).write_text('#!/bin/bash\necho 1\n: > "${@: -1}"\n')
@@ -254,17 +258,26 @@ def test_the_script_of_a_grid_is_an_array_too(recipe, capsys, tmp_path):
     for path in programs.iterdir():
         path.chmod(0o755)
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    for task, trained in (
-        ("2", ["transformer_standard-s2"]),
-        (None, [f"{arch}-s{seed}" for seed in (1, 2) for arch in GRID[2:4]]),
+    every_run = [f"{arch}-s{seed}" for seed in (1, 2) for arch in GRID[2:4]]
+    for task, trained, fails in (
+        ("2", ["transformer_standard-s2"], "none"),
+        (None, every_run, "none"),
+        (None, every_run, "transformer_dc-s1"),
     ):
         shutil.rmtree(recipe / "data", ignore_errors=True)
-        environment = {**os.environ, "PATH": path} | ({"SLURM_ARRAY_TASK_ID": task} if task else {})
+        environment = {**os.environ, "PATH": path, "FAIL": f"/{fails}/"}
+        environment |= {"SLURM_ARRAY_TASK_ID": task} if task else {}
         (recipe / "data/raw/tokenised").mkdir(parents=True)
         script_of_runs = script.replace("cat ", ": ").replace("rm ", "rm -f ")
         done = subprocess.run(["bash", "-c", script_of_runs], env=environment, capture_output=True)
-        assert done.returncode == 0, done.stderr
         calls = (tmp_path / "calls").read_text().splitlines()
+        decoded = [run for run in every_run if any(f"/{run}/average" in call for call in calls)]
+        if fails == "none":
+            assert done.returncode == 0, done.stderr
+        else:
+            assert done.returncode == 1 and done.stderr.endswith(f"failed: {fails}\n".encode())
+        assert decoded == [run for run in trained if run != fails]
+        assert calls[-1].startswith("dc-nmt results ") is (task is None)
         (tmp_path / "calls").unlink()
         saved = [re.search(r"--seed (\d) .*--save-dir mine/(\S+)/", call) for call in calls]
         assert [match[2] for match in saved if match] == trained
