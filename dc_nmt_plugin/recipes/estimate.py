@@ -109,10 +109,11 @@ def _validations_and_checkpoints(plan: TrainPlan, measured: Measurement) -> tupl
 
 def sentence(plan: TrainPlan, measured: Measurement | None) -> str:
     """Returns the cost of one training in words."""
-    name = plan.settings.arch
+    name = _system(plan)
     updates = counted(plan.settings.updates, "update")
     if measured is None:
-        return f"{name}: hours unknown for {updates}; --estimate measures them"
+        when = "" if _has_text(plan) else " when its text is prepared"
+        return f"{name}: hours unknown for {updates}; --estimate measures them{when}"
     whole = cost(plan, measured)
     validations, checkpoints = _validations_and_checkpoints(plan, measured)
     with_them = f"{counted(validations, 'validation')} and {counted(checkpoints, 'checkpoint')}"
@@ -161,6 +162,15 @@ def _systems(plans: Sequence[TrainPlan]) -> list[TrainPlan]:
     return list(first.values())
 
 
+def _system(plan: TrainPlan) -> str:
+    """Returns the name of a run without its seed."""
+    return re.sub(r"-s\d+$", "", plan.run.folder.name)
+
+
+def _has_text(plan: TrainPlan) -> bool:
+    return (plan.run.text.binarised / ".stamp").is_file()
+
+
 def duration(seconds: float) -> str:
     """Returns a time as a person says it."""
     if seconds < 90:
@@ -179,17 +189,15 @@ def bytes_text(count: float) -> str:
 
 
 def measure(plans: Sequence[TrainPlan], progress: Progress) -> None:
-    """Measures each system of the runs, and stores the measurements.
+    """Measures each system whose text is prepared, and stores the measurements.
 
     Raises:
-        UserError: a text is not prepared, or a training fails
+        UserError: a training fails
     """
     for plan in _systems(plans):
-        if not (plan.run.text.binarised / ".stamp").is_file():
-            progress.say(f"{plan.settings.arch}: hours unknown: its text is not prepared")
-            continue
-        progress.say(f"{plan.settings.arch}: measuring, half a minute or some updates")
-        write_json(path_of(plan), asdict(_measured(plan)))
+        if _has_text(plan):
+            progress.say(f"{_system(plan)}: measuring, half a minute or some updates")
+            write_json(path_of(plan), asdict(_measured(plan)))
 
 
 def _measured(plan: TrainPlan) -> Measurement:

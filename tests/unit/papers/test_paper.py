@@ -84,6 +84,7 @@ def test_a_plan_names_the_parts_that_it_leaves_out_and_its_size(capsys):
     assert first.startswith("left out: Transformer-Base, Zh⇒En: needs the papers' 20.6M")
     assert second.startswith("left out: + Cross Aggregation, Zh⇒En: needs the papers' 20.6M")
     assert len(hours) == 2 and "hours unknown for 100,000 updates; --estimate" in hours[0]
+    assert hours[0].endswith("when its text is prepared")
     assert paper.main([*words, "--any-counts"]) == 0
     assert "left out" not in capsys.readouterr().err
 
