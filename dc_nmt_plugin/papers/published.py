@@ -44,9 +44,9 @@ def published_number(run: Run, metric: str) -> PublishedScore | None:
     ]
     if not candidates:
         return None
-    differences = [differing_settings(entry, run) for entry in candidates]
-    fewest = min(differences, key=len)
-    nearest = [entry for entry, d in zip(candidates, differences, strict=True) if d == fewest]
+    with_differences = [(entry, differing_settings(entry, run)) for entry in candidates]
+    fewest = min((differences for _, differences in with_differences), key=len)
+    nearest = [entry for entry, differences in with_differences if differences == fewest]
     value = nearest[0].value
     assert value is not None
     return PublishedScore(
