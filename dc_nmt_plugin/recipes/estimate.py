@@ -19,7 +19,6 @@ from typing import IO, TYPE_CHECKING
 from ..errors import UserError, counted
 from ..files import read_json, write_json
 from ..flags import flag_value, recorded_flags
-from ..machine import used_device
 from ..steps import running, stamp_of
 
 if TYPE_CHECKING:
@@ -201,6 +200,8 @@ def measure(plans: Sequence[TrainPlan], progress: Progress) -> None:
 
 
 def _measured(plan: TrainPlan) -> Measurement:
+    from ..machine import used_device
+
     folder = plan.run.folder.parent
     folder.mkdir(parents=True, exist_ok=True)
     words = plan.command

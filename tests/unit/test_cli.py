@@ -72,7 +72,7 @@ LIGHT = {
     "paper list": (0, 12),
     f"results '{ROOT}/examples/multi30k_en_de/runs/modern'": (0, 17),
     f"results '{ROOT}/examples/europarl_en_fr/seeds'": (0, 17),  # runs with seeds beside the table
-    "train multi30k_en_de transformer_dc --dry-run": (0, 20),  # and the hours that are known
+    "train multi30k_en_de transformer_dc --dry-run": (0, 19),  # and the hours that are known
     "arch-flags transformer_dcc": (2, 40),
     "prepare wmt14_en_ed": (2, 54),
 }
