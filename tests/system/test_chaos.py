@@ -123,7 +123,7 @@ def test_a_grid_goes_on_after_a_failure_and_is_continued(unbroken, tmp_path, mon
     assert cli.main(grid) == 0
     assert (finished / "run.json").read_bytes() == record, "it was done before"
     output = capsys.readouterr().out
-    assert "standard deviation over the seeds" in output.splitlines()[-1]
+    assert "standard deviation over the seeds" in output  # a slow machine has speeds after it
 
     # half a minute of a training, and what it says later
     for name, value in {"SECONDS": 0, "SLOW": 1, "TIMED": 1, "SAVED": 2}.items():
