@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError, UserError, check_choices, notify
 from ..files import write_json
 from ..runs.finding import is_run, scored_runs
-from ..runs.record import RECORD
+from ..runs.record import RECORD, record_of
 from .parser import Parser, add_forms, form_of, print_columns, print_json
 
 if TYPE_CHECKING:
@@ -104,16 +104,27 @@ def _stored_table(options: Parser, args: argparse.Namespace) -> ResultTable | No
     return table
 
 
+def _has_scores(path: Path) -> bool:
+    """Returns True for a run, or a folder of runs, with scores."""
+    if not path.is_dir():
+        return is_run(path)  # a record by its name, or a run with the name of a translation
+    folders = [path, *(record.parent for record in path.glob(f"*/{RECORD}"))]
+    records = filter(None, map(record_of, folders))
+    return any(decoding.scores for record in records for decoding in record.decodings)
+
+
 def _collect(args: argparse.Namespace) -> ResultTable:
     """Returns a new table of the finished runs; names the others."""
     from ..evaluation.collecting import collect
     from ..evaluation.metrics import find_metrics
     from ..papers.published import published_score
 
-    folders = [path for path in args.folders if is_run(path) or not args.finished]
+    folders = [path for path in args.folders if not args.finished or _has_scores(path)]
     for path in args.folders:
         if path not in folders:
             notify(f"not finished, left out: {path}")
+    if not folders:
+        raise UserError("--finished: no run is finished yet")
     finished, unfinished = scored_runs(folders)
     for folder in unfinished:
         notify(f"not finished, left out: {folder}")

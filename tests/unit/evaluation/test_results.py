@@ -374,6 +374,13 @@ def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
     write_run(task / "c-running")
     results(task)
     assert "not finished, left out: " in capsys.readouterr().err
+    with pytest.raises(UserError, match="c-running: has no scores yet"):
+        results(task / "a-dc", task / "c-running")
+    (task / "d-failed").mkdir()
+    later = [task / "c-running", task / "d-failed", task / "e-waits"]
+    assert len(rows(capsys, task / "a-dc", *later, "--finished")) == 1
+    with pytest.raises(UserError, match="--finished: no run is finished yet"):
+        results(*later, "--finished")
     again = finished(task.parent / "again", "a-dc")
     labels = [row["label"] for row in rows(capsys, task / "a-dc", again)]
     assert labels == ["multi30k_en_de/a-dc", "again/a-dc"]
