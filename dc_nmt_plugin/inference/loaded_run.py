@@ -118,16 +118,10 @@ class LoadedRun:
         dataset = self._loaded.encoded([pieces[n] for n in numbers])
         names = [f"line {first + n}" for n in numbers]
         self._loaded.check_sentences(names, dataset)
-        best = self._best(dataset, generator)
+        best = self._best(names, dataset, generator)
         hypotheses = self._text.raw([text for text, _ in best])
         translations = [Translation(line, "", None) for line in lines]
-        rows = zip(names, numbers, hypotheses, best, strict=True)
-        for name, number, hypothesis, (_, score) in rows:
-            if math.isnan(score):
-                raise UserError(
-                    f"{name}: the score of its translation is not a number: "
-                    f"{self.checkpoint} is broken"
-                )
+        for number, hypothesis, (_, score) in zip(numbers, hypotheses, best, strict=True):
             translations[number] = Translation(lines[number], hypothesis, score)
         return translations
 
@@ -139,7 +133,9 @@ class LoadedRun:
         return self._loaded.generator(beam)
 
     @torch.no_grad()
-    def _best(self, dataset: LanguagePairDataset, generator: Any) -> list[tuple[str, float]]:
+    def _best(
+        self, names: Sequence[str], dataset: LanguagePairDataset, generator: Any
+    ) -> list[tuple[str, float]]:
         """Returns pieces and score of the best translation of each sentence of a dataset."""
         best = {}
         numbers = range(len(dataset))
@@ -147,6 +143,11 @@ class LoadedRun:
             hypotheses = self._loaded.best(generator, batch)
             for number, hypothesis in zip(batch["id"].tolist(), hypotheses, strict=True):
                 score = float(hypothesis["score"]) / math.log(2)
+                if math.isnan(score):
+                    raise UserError(
+                        f"{names[number]}: the score of its translation is not a number: "
+                        f"{self.checkpoint} is broken"
+                    )
                 best[number] = (self._loaded.target_text(hypothesis["tokens"]), score)
         return [best[number] for number in numbers]
 

@@ -284,6 +284,11 @@ class LoadedModel:
             with self._random:
                 np.random.seed(cfg.common.seed)  # sampling draws the same in every pass
                 utils.set_torch_seed(cfg.common.seed)
+        if cfg.generation.min_len >= self.positions[1]:
+            raise UsageError(
+                f"--min-len {cfg.generation.min_len}: is not below the model's "
+                f"{self.positions[1]:,} positions."
+            )
         generation = copy.deepcopy(cfg.generation)
         if beam is not None:
             generation.beam = beam

@@ -65,6 +65,9 @@ def parse_search(words: Sequence[str]) -> Any:
             if name in LEAST_OF_SEARCH:
                 valid = f"from {least:g} to {greatest:,}"
             raise UsageError(f"{flag_name(name)}: {value} is not allowed; give {valid}.")
+    groups = args.diverse_beam_groups
+    if groups > 0 and args.beam % groups:
+        raise UsageError(f"--diverse-beam-groups {groups}: does not divide --beam {args.beam}.")
     if not args.max_len_a and args.max_len_b < args.min_len:
         raise UsageError(f"--max-len-b {args.max_len_b}: is below --min-len {args.min_len}.")
     return args

@@ -150,6 +150,14 @@ def test_text_of_which_the_model_knows_no_word_is_named(loaded, call):
             "--max-tokens 2: a sentence has 5 tokens; give at least as many",
         ),
         (["analyze", "attention", STANDARD, *TEXT, "--max-tokens", "5"], "--max-tokens 5: a sent"),
+        (
+            ["translate", STANDARD, "--sentence", "A dog.", "--min-len", "2000"],
+            "--min-len 2000: is not below the model's 1,024 positions",
+        ),
+        (
+            ["translate", STANDARD, "--sentence", "A dog.", "--diverse-beam-groups", "3"],
+            "--diverse-beam-groups 3: does not divide --beam",
+        ),
         (["analyze", "attention", STANDARD, *TEXT, "--out", "x.json"], "--out: fairseq-generate"),
         (["analyze", "curves", "R"], "curve.log, line 1: num_updates is 'many', which is no num"),
     ],
