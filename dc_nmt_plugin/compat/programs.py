@@ -104,7 +104,6 @@ def contradictions(cfg: Any) -> list[str]:
     return [
         *_of_best_checkpoint(cfg),
         *_of_schedule(cfg.lr_scheduler, cfg.optimization.max_update),
-        *_of_validation_bleu(cfg),
         *_of_criterion(cfg),
         *_of_model(cfg.model),
     ]
@@ -123,6 +122,8 @@ def _of_best_checkpoint(cfg: Any) -> Iterator[str]:
             f"--best-checkpoint-metric {metric}: is better when it is higher; give "
             "--maximize-best-checkpoint-metric too."
         )
+    if metric.startswith("bleu") and getattr(cfg.task, "eval_bleu", None) is False:
+        yield f"--best-checkpoint-metric {metric}: needs --eval-bleu."
 
 
 def _of_schedule(schedule: Any, updates: int) -> Iterator[str]:
@@ -137,17 +138,29 @@ def _of_schedule(schedule: Any, updates: int) -> Iterator[str]:
         )
 
 
+@replace(
+    {"fairseq.tasks.translation:TranslationTask.build_model": "40ff7b96894c"},
+    reason="a wrong value in --eval-bleu-args or --eval-bleu-detok ends in a traceback, or after "
+    "an epoch",
+    test="tests/system/test_second_round.py",
+)
+def refuse_wrong_values_of_validation_bleu(stock: Function) -> Function:
+    def build_model(self: Any, cfg: Any, from_checkpoint: bool = False) -> Any:
+        problems = [] if from_checkpoint else list(_of_validation_bleu(self.cfg))
+        if problems:
+            raise ConfigError(problems)
+        return stock(self, cfg, from_checkpoint)
+
+    return build_model
+
+
 def _of_validation_bleu(cfg: Any) -> Iterator[str]:
-    metric = cfg.checkpoint.best_checkpoint_metric
-    eval_bleu = getattr(cfg.task, "eval_bleu", None)  # not of every task
-    if metric.startswith("bleu") and eval_bleu is False:
-        yield f"--best-checkpoint-metric {metric}: needs --eval-bleu."
-    if not eval_bleu:
+    if not cfg.eval_bleu:
         return
-    yield from _of_validation_search(cfg.task.eval_bleu_args)
-    if _json_dictionary(cfg.task.eval_bleu_detok_args) is None:
-        yield f"--eval-bleu-detok-args: {cfg.task.eval_bleu_detok_args} is no JSON dictionary."
-    detokenizer = cfg.task.eval_bleu_detok
+    yield from _of_validation_search(cfg.eval_bleu_args)
+    if _json_dictionary(cfg.eval_bleu_detok_args) is None:
+        yield f"--eval-bleu-detok-args: {cfg.eval_bleu_detok_args} is no JSON dictionary."
+    detokenizer = cfg.eval_bleu_detok
     if detokenizer not in TOKENIZER_REGISTRY:
         yield (
             f"--eval-bleu-detok: {detokenizer!r} is no tokeniser; choose from "

@@ -24,8 +24,12 @@ REFUSED = {
     "--best-checkpoint-metric aux1_accuracy": ["aux1_accuracy: is better when it is higher"],
     "--lr-scheduler polynomial_decay --total-num-update 3 --max-update 6": ["--total-num-update"],
     "--lr-scheduler cosine --warmup-updates 6 --max-update 6": ["--warmup-updates: 6"],
-    '--eval-bleu --eval-bleu-args {"beam":1,"max_len_bb":9}': ["'max_len_b'", "--eval-bleu-args"],
     "--best-checkpoint-metric bleu --maximize-best-checkpoint-metric": ["needs --eval-bleu"],
+    "--arch transformer_tiny": [f"--criterion {ARCH}", "transformer_tiny needs", "label_smoothed"],
+}
+# a search would fail, some after an epoch
+OF_VALIDATION = {
+    '--eval-bleu --eval-bleu-args {"beam":1,"max_len_bb":9}': ["'max_len_b'", "--eval-bleu-args"],
     '--eval-bleu --eval-bleu-args {"beam":0}': ["--eval-bleu-args: beam is 0", "at least 1"],
     '--eval-bleu --eval-bleu-args {"beam":"5"}': ["--eval-bleu-args: beam is '5'", "a number"],
     '--eval-bleu --eval-bleu-args {"beam":2.5}': ["--eval-bleu-args: beam is 2.5", "(int)"],
@@ -34,7 +38,6 @@ REFUSED = {
     "--eval-bleu --eval-bleu-args beam=5": ["--eval-bleu-args: beam=5 is no JSON dictionary"],
     "--eval-bleu --eval-bleu-detok mose": ["'mose' is no tokeniser", "moses"],
     "--eval-bleu --eval-bleu-detok-args no": ["--eval-bleu-detok-args: no is no JSON"],
-    "--arch transformer_tiny": [f"--criterion {ARCH}", "transformer_tiny needs", "label_smoothed"],
 }
 
 
@@ -63,6 +66,12 @@ def test_a_width_of_the_encoder_alone_is_said(corpus, tmp_path):
                 del words[words.index(flag) : words.index(flag) + 2]
     assert f"--encoder-embed-dim 16: the decoder keeps 512, which --arch {arch} has" in said[0]
     assert "--decoder-ffn-embed-dim changes it" in said[1]
+
+
+@pytest.mark.parametrize("flags", OF_VALIDATION)
+def test_wrong_values_of_validation_bleu_are_refused_before_training(flags, corpus, tmp_path):
+    result = train(corpus, tmp_path, ARCH, *flags.split(), "--max-update", 1)
+    assert_explained(result, *OF_VALIDATION[flags])
 
 
 @pytest.mark.parametrize("metric", ["wps", "aux2_loss", "num_updates"])
