@@ -25,6 +25,7 @@ PUBLISHED = {
 JOINT_LOSSES = {"joint_label_smoothed_cross_entropy", *PUBLISHED}
 STOCK_LOSSES = {"cross_entropy", "label_smoothed_cross_entropy"}  # fairseq's own
 
+SHORT = {"-a": "--arch", "-s": "--source-lang", "-t": "--target-lang"}  # fairseq's short forms
 # flags and settings of a training whose values are folders of this machine
 PLACES = ("user-dir", "save-dir", "mechanism-folders")
 

@@ -19,16 +19,17 @@ from omegaconf import OmegaConf
 
 from ..checkpoints.loading import architecture_of
 from ..checkpoints.plain import plain
-from ..flags import MECHANISM_FOLDERS, PLACES, recorded_flags, value_of
+from ..flags import MECHANISM_FOLDERS, PLACES, SHORT, recorded_flags, value_of
 from ..machine import FAIRSEQS, used_device, version_of
+from ..runs.differences import NOT_GIVEN, WHILE_LONGER, may_differ, same_value, shown
 from ..runs.finding import data_facts, preparation_of
 from ..runs.record import CURVE, RECORD, SCHEMA, Flags, Record, Training, run_folder, update_record
-from .beginning import SPEEDS, is_recorded, languages_of
+from .beginning import BEGINNING, SPEEDS, is_recorded, languages_of
 from .change import Function, replace
 from .continuing import LOADING, SAVING
 
-_SHORT = {"-a": "--arch", "-s": "--source-lang", "-t": "--target-lang"}
 _PRECISIONS = ("fp16", "memory-efficient-fp16", "bf16", "memory-efficient-bf16", "amp")
+_THEN = ", then "  # between two values of a setting
 _CURVE = "dc_nmt_curve"  # fairseq's aggregator of the numbers since the last validation
 
 
@@ -53,7 +54,10 @@ class RecordWriter:
         self._last: float | None = None  # time of the update before
         self._validated = -1  # update of the last validation
         self._begun = False
-        if trainer.get_num_updates():
+
+    def go_on(self) -> None:
+        """Begins the record of a run that continues, after all that may refuse it."""
+        if self._trainer.get_num_updates():
             self._begin(continued=True)
             self.measure()  # perhaps there is nothing left to train
 
@@ -122,13 +126,14 @@ class RecordWriter:
         **SAVING,
         "fairseq.tasks.translation:TranslationTask.reduce_metrics": "8846f3bdc671",
         "fairseq_cli.train:get_valid_stats": "dfc2d7043950",
+        **BEGINNING,
     },
     reason="a training run leaves no record of its settings, text and speed, and no learning curve",
     test="tests/system/test_plain_runs.py",
-    after="same_architecture",
+    after=("same_architecture", "refuse_an_unknown_metric"),
 )
 def record_training(
-    load: Function, save: Function, reduce: Function, statistics: Function
+    load: Function, save: Function, reduce: Function, statistics: Function, begin: Function
 ) -> tuple[Function, ...]:
     def load_checkpoint(self: Any, *args: Any, **kwargs: Any) -> Any:
         state = load(self, *args, **kwargs)
@@ -156,7 +161,13 @@ def record_training(
             trainer.run_record.add_validation(stats)
         return stats
 
-    return load_checkpoint, save_checkpoint, reduce_metrics, get_valid_stats
+    def begin_training(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
+        loaded = begin(cfg, trainer, **kwargs)
+        if trainer.run_record:
+            trainer.run_record.go_on()
+        return loaded
+
+    return load_checkpoint, save_checkpoint, reduce_metrics, get_valid_stats, begin_training
 
 
 def _plain(value: Any) -> Any:
@@ -173,7 +184,9 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     if getattr(trainer, "bfloat16_flag", None):  # which the settings have no more
         settings[trainer.bfloat16_flag] = True
     if before:
-        settings |= _precisions(before.settings, settings, trainer.get_num_updates())
+        updates = trainer.get_num_updates()
+        changed = _changed(before.settings, settings, updates)
+        settings |= _precisions(before.settings, settings, updates) | changed
     name = before.name if before else folder.resolve().name
     data = Path(str(cfg.task.data).split(os.pathsep)[0])
     source, target = languages_of(trainer.task)
@@ -204,6 +217,27 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
         decodings=before.decodings if before else (),
         written_in=os.path.abspath(folder),
     )
+
+
+def _changed(before: Flags, now: Flags, updates: int) -> Flags:
+    """Returns flag → all its values, for each setting that a continued run has changed.
+
+    Args:
+        before: settings of the run until it was stopped
+        now: settings with which it continues
+        updates: number of those that are made
+    """
+    changed: Flags = {}
+    for flag in dict.fromkeys([*before, *now]):
+        if flag in _PRECISIONS or may_differ(flag, WHILE_LONGER):
+            continue
+        known, value = before.get(flag, NOT_GIVEN), now.get(flag, NOT_GIVEN)
+        first, then, last = shown(known).rpartition(_THEN)
+        if not same_value(last, shown(value)):
+            changed[flag] = f"{shown(known)} until update {updates}{_THEN}{shown(value)}"
+        elif then:
+            changed[flag] = f"{first}{then}{last}"
+    return changed
 
 
 def _precisions(before: Flags, now: Flags, updates: int) -> Flags:
@@ -248,7 +282,7 @@ def _continued(spans: list[str], chosen: bool, updates: int) -> list[str]:
 
 def _settings(cfg: Any) -> Flags:
     """Returns the flags of fairseq-train, or what docs/runs.md names of Hydra's values."""
-    words = [_SHORT.get(word, word) for word in sys.argv[1:]]
+    words = [SHORT.get(word, word) for word in sys.argv[1:]]
     if any(word.partition("=")[0] == "--arch" for word in words):
         return recorded_flags(_without_folder(words, str(cfg.task.data)))
     defaults = {**plain(OmegaConf.structured(FairseqConfig)), "model": {}}

@@ -35,6 +35,8 @@ CHANGES = {
         "keep-last-epochs", "keep-best-checkpoints", "no-epoch-checkpoints", "no-save",
         "validate-interval", "validate-interval-updates",
     ),
+    # where a run begins again, and when it ends
+    "end": ("max-update", "max-epoch", "stop-*", "patience", "restore-file", "reset-*"),
     # sentences that are left out, or batched otherwise
     "sentences": ("skip-invalid-size-inputs-valid-test", "required-batch-size-multiple"),
     # how parameters are found; with the same parameters, a model computes the same
@@ -50,6 +52,8 @@ OF_ONE_SYSTEM = ("seed", "machine", "log", "batch")
 NOT_PRINTED = ("seed", "name", "machine", "log", "batch", "checkpoints", "sentences")
 # The settings of a model in a checkpoint, and in the run that continues from it
 WHILE_CONTINUING = ("machine", "training")
+# what a run may change when it goes on, without being another one from then on
+WHILE_LONGER = ("name", "machine", "log", "checkpoints", "end")
 
 TOKENS = "tokens of an update"
 TOKENS_TOLERANCE = 0.01  # rounded over other numbers of GPUs

@@ -12,6 +12,8 @@ from commands import ROOT, assert_explained, run
 from interruption import assert_same_training, kill_before_update, kill_while_saving, same, updates
 from systems import SOURCE, TARGET, load, training
 
+from dc_nmt_plugin.runs.record import read_record
+
 TRAIN = "from fairseq_cli.train import cli_main; cli_main()"
 STOCK = ["--arch", "transformer", "--task", "translation"]
 STOCK += ["--criterion", "label_smoothed_cross_entropy"]
@@ -139,7 +141,7 @@ def test_other_batches_in_the_middle_of_an_epoch_are_refused(corpus, tmp_path):
     """They would leave out some sentences of the epoch, and read others twice."""
     words = ["--save-interval-updates", 3, "--max-epoch", 3]
     killed(corpus, tmp_path, lambda: kill_before_update(5), *words)
-    before = (tmp_path / "checkpoint_last.pt").read_bytes()
+    before, record = (tmp_path / "checkpoint_last.pt").read_bytes(), read_record(tmp_path)
     iterations = extra(tmp_path)["train_iterator"]
     made, of = iterations["iterations_in_epoch"], iterations["batches_in_epoch"]
     assert 0 < made < of
@@ -147,6 +149,7 @@ def test_other_batches_in_the_middle_of_an_epoch_are_refused(corpus, tmp_path):
         refused = forked(corpus, tmp_path, *words, *flags)
         assert_explained(refused, f"after {made} of {of} batches of epoch", "--reset-dataloader")
         assert (tmp_path / "checkpoint_last.pt").read_bytes() == before
+        assert read_record(tmp_path) == record
     anew = shutil.copytree(tmp_path, tmp_path / "anew")
     forked(corpus, anew, *words, "--max-tokens", 30, "--reset-dataloader").good()
     forked(corpus, tmp_path, *words).good()

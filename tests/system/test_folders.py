@@ -89,6 +89,18 @@ def test_the_record_has_every_precision(corpus, tmp_path, monkeypatch):
     ]
 
 
+def test_the_record_has_every_value_of_a_setting(corpus, tmp_path):
+    values = []
+    for number, dropout in enumerate([0.1, 0.3, 0.3, 0.2], start=1):
+        flags = ["--dropout", dropout, "--max-update", 2 * number, "--log-interval", number]
+        train(corpus, tmp_path, ARCH, *flags).good()
+        settings = read_record(tmp_path).settings
+        values.append(settings["dropout"])
+        assert (settings["max-update"], settings["log-interval"]) == (2 * number, number)
+    changed = "0.1 until update 2, then 0.3"
+    assert values == [0.1, changed, changed, f"{changed} until update 6, then 0.2"]
+
+
 def test_a_run_of_one_precision_has_a_switch(corpus, tmp_path, monkeypatch):
     monkeypatch.setenv("DC_NMT_BFLOAT16", "1")
     for updates in (2, 4):
