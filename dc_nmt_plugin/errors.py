@@ -32,9 +32,10 @@ def printable(text: object) -> str:
     return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
 
 
-def notify(*lines: str) -> None:
-    """Prints lines to standard error."""
-    print(*map(printable, lines), sep="\n", file=sys.stderr, flush=True)
+def notify(*lines: object, out: bool = False) -> None:
+    """Prints lines that may have names to standard error, or to standard output."""
+    stream = sys.stdout if out else sys.stderr
+    print(*map(printable, lines), sep="\n", file=stream, flush=True)
 
 
 class TextWarning(UserWarning):

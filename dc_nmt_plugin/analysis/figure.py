@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import TextWarning, UsageError
+from ..errors import TextWarning, UsageError, notify
 from ..files import replacing
 
 # M. Okabe, K. Ito, "Color Universal Design", 2008; the yellow is too light for lines on paper
@@ -210,7 +210,7 @@ def write_plot(figure: Any, path: Path) -> None:
     """Writes the figure of ``--plot``, after what was printed, because writing may fail."""
     sys.stdout.flush()
     for file in save(figure, path):
-        print(f"written: {file}", file=sys.stderr)
+        notify(f"written: {file}")
 
 
 def save(figure: Any, path: Path) -> list[Path]:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..errors import notify
 from .parser import Parser, number
 
 
@@ -24,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
     names = [path.name for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
-    print(f"{args.out}: mean of {', '.join(names)}")
+    notify(f"{args.out}: mean of {', '.join(names)}", out=True)
     return 0
 
 

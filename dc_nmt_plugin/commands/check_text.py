@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import counted
+from ..errors import counted, notify
 from ..text.checks import UNUSABLE, refuse, scan_groups, shared_lines
 from ..text.lines import check_same_count
 from .parser import Parser
@@ -38,11 +38,10 @@ def main(argv: Sequence[str]) -> int:
         return 0
     scans, findings = scan_groups(groups)
     if findings:
-        print(*findings, sep="\n", end="\n\n")
+        notify(*findings, "", out=True)
     refuse(findings, UNUSABLE)
     for pair in scans:
         names = " and ".join(side.name for side in pair)
-        print(f"{names}: {counted(pair[0].lines, 'pair' if len(pair) == 2 else 'line')}")
-    for sentence in shared_lines(scans):
-        print(sentence)
+        lines = counted(pair[0].lines, "pair" if len(pair) == 2 else "line")
+        notify(f"{names}: {lines}", *shared_lines(scans), out=True)
     return 0

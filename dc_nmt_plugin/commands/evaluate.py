@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError, UserError
+from ..errors import UsageError, UserError, notify
 from ..steps import Grid, GridRun, Plan, dc_nmt
 from .parser import (
     Parser,
@@ -101,10 +100,7 @@ def _check_run(run: PlannedRun, args: argparse.Namespace) -> None:
             f"{named} and the same --name, --seed, --out and --sample"
         )
     else:
-        print(
-            f"{run.folder} has not finished; its last checkpoints are evaluated (--average N)",
-            file=sys.stderr,
-        )
+        notify(f"{run.folder} has not finished; its last checkpoints are evaluated (--average N)")
     folder = run.text.binarised
     if not (folder / ".stamp").is_file():
         raise UserError(

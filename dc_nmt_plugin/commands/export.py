@@ -15,6 +15,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..errors import notify
 from ..files import making
 from .parser import Parser, add_user_dir
 
@@ -102,10 +103,10 @@ def _convert(args: argparse.Namespace) -> None:
 
         with making(args.out) as part:
             to_ctranslate2(state, args.data, part, args.quantization, name)
-        print(f"{args.out}: for ctranslate2.Translator")
+        notify(f"{args.out}: for ctranslate2.Translator", out=True)
     else:
         save_checkpoint(state, args.out, [path])
-        print(args.out)
+        notify(args.out, out=True)
 
 
 def _pack(args: argparse.Namespace) -> None:
@@ -114,8 +115,8 @@ def _pack(args: argparse.Namespace) -> None:
 
     if args.no_model:
         pack(args.model, args.run, None, args.bpe_codes)
-        print(f"{args.run}: the run without its model")
+        notify(f"{args.run}: the run without its model", out=True)
         return
     (run,) = find_runs([args.model], args.data)
     pack(run.folder, args.run, run, args.bpe_codes)
-    print(f"{args.run}: the whole run")
+    notify(f"{args.run}: the whole run", out=True)

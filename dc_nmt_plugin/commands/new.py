@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..errors import notify
 from ..text.segmentation import SEGMENTERS, SUBWORD_NMT
 from .parser import Parser, number, values_of
 
@@ -55,8 +56,7 @@ def main(argv: Sequence[str]) -> int:
     from ..recipes.new_recipe import NewOptions, make_recipe
 
     recipe, notes = make_recipe(values_of(NewOptions, args, archs=archs))
-    print(*notes, sep="\n")
-    print(f"\n{recipe.path} is yours to change. What comes next:\n")
+    notify(*notes, "", f"{recipe.path} is yours to change. What comes next:", "", out=True)
     folder = shlex.quote(str(args.folder))
     print(f"  dc-nmt prepare {folder}    # the text alone")
     print(f"  dc-nmt run {folder}        # prepare, train, evaluate: {', '.join(archs)}")

@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
     run = LoadedRun(args.run, args.data, args.tokenizer, flags, args.bpe_codes)
     if terminal:
         pair = f"{run.source} to {run.target}"
-        print(f"{run.checkpoint}: {pair}, a sentence a line; Ctrl-D ends", file=sys.stderr)
+        notify(f"{run.checkpoint}: {pair}, a sentence a line; Ctrl-D ends")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # UTF-8 as the input, in every locale
     size = 1 if terminal else BUFFER

@@ -22,7 +22,7 @@ from fairseq.tasks.translation import TranslationTask
 
 from ..checkpoints.loading import LAST
 from ..checkpoints.names import OF_TRAINING
-from ..errors import ConfigError, UserError
+from ..errors import ConfigError, UserError, notify
 from ..flags import setting_name
 from ..runs.record import CHECKPOINTS, CURVE, RECORD, is_curve, record_of, run_folder
 from .change import Function, before, replace
@@ -256,7 +256,7 @@ def end_hydra_with_a_sentence(stock: Function) -> Function:
         try:
             return stock(cfg, **kwargs)
         except UserError as error:
-            print(f"error: {_with_settings(str(error), cfg)}", file=sys.stderr)
+            notify(*f"error: {_with_settings(str(error), cfg)}".split("\n"))
             sys.exit(1)
 
     return main

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from fairseq import options
+from fairseq.models import ARCH_MODEL_REGISTRY
 
 from ..errors import UsageError, did_you_mean
+from .options import read_config
 
 TRAIN, GENERATE = "fairseq-train", "fairseq-generate"
 
@@ -22,7 +24,7 @@ def parse_flags(program: str, words: Sequence[str]) -> Any:
 
     Raises:
         UsageError: a flag that is unknown, or a value that is not allowed
-        ConfigError: a flag that has no effect on the architecture
+        ConfigError: a flag of a model that has no effect, or a value that the model refuses
     """
     command_line = sys.argv
     # fairseq takes --user-dir from there: ours takes more, and a script's may be for other things
@@ -42,4 +44,8 @@ def parse_flags(program: str, words: Sequence[str]) -> Any:
         raise UsageError(message.removeprefix("argument "))
 
     parser.error = refuse  # one sentence instead of two pages of fairseq's usage
-    return options.parse_args_and_arch(parser, list(words))
+    args = options.parse_args_and_arch(parser, list(words))
+    config = getattr(ARCH_MODEL_REGISTRY.get(args.arch), "config_class", None) if train else None
+    if config is not None:  # of this package, not fairseq's own
+        read_config(args, config).check()
+    return args

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 from typing import IO
 
-from ..errors import UserError
+from ..errors import UserError, notify
 from ..files import check_space, locked, writing
 from ..steps import (
     PART,
@@ -39,7 +40,7 @@ class Progress:
         self._began = time.monotonic()
 
     def say(self, text: str) -> None:
-        print(f"[{int(time.monotonic() - self._began):4d}s] {text}", flush=True)
+        notify(f"[{int(time.monotonic() - self._began):4d}s] {text}", out=True)
 
 
 def execute(plan: Plan, progress: Progress) -> None:
@@ -49,10 +50,29 @@ def execute(plan: Plan, progress: Progress) -> None:
         UserError: a step failed
     """
     variables = {variable.name: variable for variable in plan.variables}
+    without_gpu = "GPUS" in variables and variables["GPUS"].value == "0"
+    with hiding_gpus() if without_gpu else nullcontext():
+        _run_stages(plan, variables, progress)
+
+
+@contextmanager
+def hiding_gpus() -> Iterator[None]:
+    """Hides the GPUs from all programs of a plan, as its script does."""
+    before = os.environ.get("CUDA_VISIBLE_DEVICES")
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    try:
+        yield
+    finally:
+        del os.environ["CUDA_VISIBLE_DEVICES"]
+        if before is not None:
+            os.environ["CUDA_VISIBLE_DEVICES"] = before
+
+
+def _run_stages(plan: Plan, variables: dict[str, Variable], progress: Progress) -> None:
     for stage in plan.stages:
         variables |= {variable.name: variable for variable in stage.variables}
         for note in stage.notes:
-            print(note)
+            notify(*note.split("\n"), out=True)
         for note in stage.notes_here:
             progress.say(note)
         _run_stage(stage, variables, progress)
@@ -141,7 +161,7 @@ def _run_line(line: Line, variables: Mapping[str, Variable], log: Path) -> None:
     if code:
         text = log.read_text("utf-8", errors="replace")
         check_space(log.parent, text)
-        print("\n".join(text.splitlines()[-LAST_LINES:]), file=sys.stderr)
+        notify(*text.splitlines()[-LAST_LINES:])
         raise UserError(f"{words[0]!r} failed; the whole log is {log}")
 
 

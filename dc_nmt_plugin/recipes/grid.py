@@ -7,7 +7,6 @@ starts, watches and, at a time limit, starts again.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError, counted
+from ..errors import UserError, counted, notify
 from ..evaluation.logs import parse_statistics
 from ..files import is_locked, load_json, write_json, writing
 from ..machine import usable_cpus
@@ -216,7 +215,7 @@ def run_here(runs: Sequence[GridRun], progress: Progress) -> dict[str, str]:
         except (UserError, OSError) as error:
             if len(runs) == 1:
                 raise
-            print(f"{run.name} failed: {error}", file=sys.stderr)
+            notify(*f"{run.name} failed: {error}".split("\n"))
             failed[run.name] = str(error)
     return failed
 

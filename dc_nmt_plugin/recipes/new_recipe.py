@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from ..errors import UsageError, UserError, counted
+from ..errors import UsageError, UserError, counted, notify, printable
 from ..evaluation.metrics import METRICS, default_bleu
 from ..files import folder_problem, making, sha256, write_parallel, write_text
 from ..text.checks import NOTHING, RARE, Finding, Scan, refuse, scan_groups, shared_lines
@@ -161,7 +161,7 @@ def _check(files: dict[str, Sequence[Path]], tokenized: bool) -> dict[str, list[
         findings = [finding for finding in findings if finding.kind != "tokenized"]
     scans = dict(zip(files, groups, strict=True))
     if findings:
-        print(*findings, sep="\n", end="\n\n")
+        notify(*findings, "", out=True)
     for split, (source, target) in scans.items():
         _check_set(split, source, target, findings)
     return scans
@@ -222,7 +222,7 @@ def _write(
     }
     head = ["Made by dc-nmt new; yours to change.", *notes]
     body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=96)
-    write_text(folder / OWN, "".join(f"# {line}\n" for line in head) + body)
+    write_text(folder / OWN, "".join(f"# {printable(line)}\n" for line in head) + body)
     return notes
 
 

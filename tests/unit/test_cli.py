@@ -104,6 +104,16 @@ def test_a_listing_or_a_plan_imports_little(line, tmp_path):
         ("train multi30k_en_de", 2, "required: ARCH"),
         ("train multi30k_en_de transformer_dcc", 2, "Did you mean 'transformer_dc'?"),
         ("evaluate multi30k_en_de transformer_dc --seed x", 2, "--seed: 'x' is not"),
+        (
+            "train multi30k_en_de transformer_dc --dc-kernel-size 0 --dry-run",
+            1,
+            "0 is not at least 1",
+        ),
+        (
+            "run multi30k_en_de transformer_dc --encoder-attention-heads 3",
+            1,
+            "3 heads do not divide",
+        ),
         ("run multi30k_en_de transformer_dc --seed 4294967296", 2, "from 0 to 4,294,967,295"),
         # a repeated option that takes one value, ours or fairseq's
         ("score h --reference r --target-lang en --target-lang de", 2, "given twice"),
@@ -163,3 +173,11 @@ def test_an_unknown_failure_keeps_its_traceback(monkeypatch):
     monkeypatch.setattr(DOCTOR, failing)
     with pytest.raises(KeyError):
         cli.main(["doctor"])
+
+
+def test_a_file_s_name_does_not_reach_the_terminal_as_it_is(cwd, capsys):
+    files = [f"a\x1b]0;x\x07.{language}" for language in ("en", "de")]
+    for file in files:
+        (cwd / file).write_text(f"a boy and a dog in {file[-2:]}\n", "utf-8")
+    assert cli.main(["check-text", *files]) == 0
+    assert capsys.readouterr().out == "a\\x1b]0;x\\x07.en and a\\x1b]0;x\\x07.de: 1 pair\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from threading import Thread
@@ -83,6 +84,17 @@ def test_a_program_with_cpu_sees_no_gpu(flag, visible, tmp_path, monkeypatch):
     line = Line(("python", "-c", code, flag), output=f"{TO}/out")
     run_step(Step("ask", str(tmp_path / "made"), [line]), {})
     assert (tmp_path / "made/out").read_text() == f"{visible}\n"
+
+
+@pytest.mark.parametrize(("gpus", "visible"), [("0", ""), ("1", "0")])
+def test_a_plan_for_the_cpu_also_translates_on_the_cpu(gpus, visible, tmp_path, monkeypatch):
+    """fairseq-generate has no --cpu in a plan; a script hides the GPUs too."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    code = literal("import os; print(os.environ['CUDA_VISIBLE_DEVICES'])")
+    step = Step("ask", str(tmp_path / "made"), [Line(("python", "-c", code), output=f"{TO}/out")])
+    execute(Plan([Variable("GPUS", gpus, "")], [Stage(str(tmp_path), [step])]), Progress())
+    assert (tmp_path / "made/out").read_text() == f"{visible}\n"
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "0"
 
 
 def test_a_stamp_is_of_the_content_alone():
