@@ -160,7 +160,10 @@ def tables(results: Mapping[str, Trees]) -> list[Table]:
     title = "ParsEval: unlabelled constituents of two words or more"
     scores = Table(title, ["run", "trees", "precision", "recall", "f1"])
     sizes = Table("size of the sub-phrases", ["run", "words", "sub-phrases", "words in one"])
-    trees = Table(f"trees of the first {SHOWN} sentences", ["run", "sentence", "tree"])
+    title = f"trees of the first {SHOWN} sentences"
+    if any(result.shown not in result.sentences[:SHOWN] for result in results.values()):
+        title += ", and of the one of --index"
+    trees = Table(title, ["run", "sentence", "tree"])
     for label, result in results.items():
         for name, values in (result.parseval or {}).items():
             scores.rows.append([label, name, *(f"{value:.3f}" for value in values.values())])

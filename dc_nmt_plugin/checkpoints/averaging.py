@@ -121,5 +121,9 @@ def find_checkpoints(folder: Path, *, last: int | None, kind: str | None) -> lis
     kind = kind or ("update" if kinds["update"] else "epoch")
     paths = [path for _, path in kinds[kind]]
     if len(paths) < last:
-        raise UserError(f"{folder}: has {counted(len(paths), f'{kind} checkpoint')}, not {last}")
+        names = ", ".join(sorted(path.name for path in folder.glob("*.pt"))) or "none"
+        raise UserError(
+            f"{folder}: has {counted(len(paths), f'{kind} checkpoint')}, not {last}; the "
+            f"checkpoints there: {names}"
+        )
     return paths[-last:]

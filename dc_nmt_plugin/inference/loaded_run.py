@@ -14,7 +14,7 @@ import torch
 from fairseq.data import LanguagePairDataset
 from fairseq.data.data_utils import infer_language_pair
 
-from ..errors import UserError
+from ..errors import UsageError, UserError
 from ..extension import import_user_dirs
 from ..text.checks import is_visible
 from .attention import Attention, attentions_of
@@ -83,14 +83,15 @@ class LoadedRun:
         user_dir: str | None = None,
     ) -> None:
         if user_dir is not None:
-            import_user_dirs(user_dir)
+            import_user_dirs(_name_of("user_dir", user_dir))
         refuse_flags(flags, _SET_BY_RUNS)
-        (self._run,) = find_runs([Path(run)], None if data is None else Path(data))
+        data_folder = None if data is None else Path(_name_of("data", data))
+        (self._run,) = find_runs([Path(_name_of("run", run))], data_folder)
         if self._run.task.get("_name") == "language_modeling":
             raise UserError(f"{run}: is a language model; it translates nothing.")
         self.checkpoint = self._run.checkpoint
         self.source, self.target = _languages_of(self._run)
-        codes_file = None if codes is None else Path(codes)
+        codes_file = None if codes is None else Path(_name_of("codes", codes))
         self._text = text_of(self._run, self.source, self.target, tokenizer, codes_file)
         self._tokenizer = tokenizer
         self._loaded = LoadedModel(self._run, [*test_set_flags(self._run), *flags])
@@ -113,6 +114,8 @@ class LoadedRun:
         """
         generator = self._generator_with(beam)
         lines = [lines] if isinstance(lines, str) else list(lines)
+        for number, line in enumerate(lines, start=first):
+            _check_text(f"line {number}", line)
         pieces = self._text.pieces(lines)
         numbers = [n for n, line in enumerate(lines) if is_visible(line) and pieces[n]]
         dataset = self._loaded.encoded([pieces[n] for n in numbers])
@@ -128,8 +131,8 @@ class LoadedRun:
     def _generator_with(self, beam: int | None) -> Any:
         if beam is None:
             return self._generator
-        if beam < 1:
-            raise UserError(f"beam: {beam} is not allowed; give at least 1.")
+        if type(beam) is not int or beam < 1:
+            raise UserError(f"beam: {beam!r} is not allowed; give a whole number, at least 1.")
         return self._loaded.generator(beam)
 
     @torch.no_grad()
@@ -208,7 +211,20 @@ def _languages_of(run: TrainedRun) -> tuple[str, str]:
     return source, target
 
 
+def _name_of(argument: str, path: str | os.PathLike[str]) -> str:
+    try:
+        return os.fspath(path)
+    except TypeError:
+        raise UsageError(f"{argument}: {path!r} is no path.") from None
+
+
+def _check_text(name: str, line: str) -> None:
+    if not isinstance(line, str):
+        raise UsageError(f"{name}: {line!r} is no string.")
+
+
 def _pieces_of(name: str, line: str, text: RunText) -> str:
+    _check_text(name, line)
     if not is_visible(line):
         raise UserError(f"{name}: has no words")
     (pieces,) = text.pieces([line])

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import registration as registration  # adds the tasks of this plugin to fairseq's parser
 from ..errors import UsageError
-from ..flags import GREATEST_OF_SEARCH, LEAST_OF_SEARCH, flag_name
+from ..flags import GREATEST_OF_SEARCH, LEAST_OF_SEARCH, SHORT, flag_name
 from ..models.fairseq_flags import GENERATE, parse_flags
 
 SET_BY_ANALYSES = (
@@ -44,7 +44,8 @@ def refuse_flags(flags: Sequence[str], set_here: Sequence[str]) -> None:
     """
     if isinstance(flags, str) or not all(isinstance(word, str) for word in flags):
         raise UsageError(f"flags: {flags!r} is no list of words such as ['--beam', '4'].")
-    names = [word.partition("=")[0] for word in flags if word.startswith("--")]
+    words = [SHORT.get(word, word) for word in flags]
+    names = [word.partition("=")[0] for word in words if word.startswith("--")]
     for name in names:
         if name in set_here:
             raise UsageError(f"{name}: this command sets it by itself.")

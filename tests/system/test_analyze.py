@@ -245,7 +245,7 @@ def test_the_sentence_that_was_asked_for_is_shown(models, measured, analyze):
     assert same(plain["layers"], shown["layers"]) and same(plain["output"], shown["output"])
     code, output, errors = analyze("trees", gru_run, *used, "--index", 30)
     assert code == 0, errors
-    _, table = output.split("trees of the first 5 sentences")
+    _, table = output.split("trees of the first 5 sentences, and of the one of --index")
     rows = [row.split()[:2] for row in table.splitlines()]
     numbers = [row[1] for row in rows if row[:1] == ["gru_selfattn_residual"]]
     assert len(numbers) == 6 and numbers[-1] == "30"

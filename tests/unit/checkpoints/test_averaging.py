@@ -95,6 +95,11 @@ def test_choice_from_a_folder(tmp_path, chosen, expected):
         save(tmp_path / name, {"w": torch.zeros(1)})
     state = average(tmp_path / "mean.pt", tmp_path, *chosen.split())
     assert state["averaged_checkpoints"] == expected
+    for path in [*tmp_path.glob("checkpoint*[0-9].pt"), tmp_path / "mean.pt"]:
+        path.unlink()
+    there = r"has 0 epoch checkpoints, not 1; .*: checkpoint_best\.pt, checkpoint_last\.pt$"
+    with pytest.raises(UserError, match=there):
+        average(tmp_path / "mean.pt", tmp_path, "--last", "1")
 
 
 def test_different_models_are_refused_by_name(tmp_path):
