@@ -104,6 +104,19 @@ def _stored_table(options: Parser, args: argparse.Namespace) -> ResultTable | No
     return table
 
 
+def _with_scores(paths: Sequence[Path]) -> list[Path]:
+    """Returns the folders that have scores, for --finished; names the others."""
+    finished = []
+    for path in paths:
+        if _has_scores(path):
+            finished.append(path)
+        else:
+            notify(f"not finished, left out: {path}")
+    if not finished:
+        raise UserError("--finished: no run is finished yet")
+    return finished
+
+
 def _has_scores(path: Path) -> bool:
     """Returns True for a run, or a folder of runs, with scores."""
     if not path.is_dir():
@@ -119,12 +132,7 @@ def _collect(args: argparse.Namespace) -> ResultTable:
     from ..evaluation.metrics import find_metrics
     from ..papers.published import published_score
 
-    folders = [path for path in args.folders if not args.finished or _has_scores(path)]
-    for path in args.folders:
-        if path not in folders:
-            notify(f"not finished, left out: {path}")
-    if not folders:
-        raise UserError("--finished: no run is finished yet")
+    folders = _with_scores(args.folders) if args.finished else args.folders
     finished, unfinished = scored_runs(folders)
     for folder in unfinished:
         notify(f"not finished, left out: {folder}")
