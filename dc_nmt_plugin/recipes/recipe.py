@@ -306,6 +306,10 @@ class Recipe:
                 check_choices(f"{place}.paper", [entry.paper], METRICS, error=UserError)
             metrics = listed(entry.metrics or "")
             check_choices(f"{place}.metrics", metrics, METRICS, error=UserError)
+            if self.task.text.tokenizer == "raw":
+                raw = [metric.name for metric in METRICS.values() if not metric.tokenized]
+                key = f"{place} (text.tokenizer is raw)"
+                check_choices(key, filter(None, [entry.paper, *metrics]), raw, error=UserError)
         known = [STOCK.name, *architectures()]
         place, listing = f"{self.path}: archs", "dc-nmt arch-flags"
         check_choices(place, self.task.archs, known, listing, error=UserError)

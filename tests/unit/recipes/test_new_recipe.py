@@ -252,6 +252,11 @@ def test_text_without_words_is_segmented_as_it_is(tmp_path, monkeypatch):
     for old, new, message in (
         ("segment: sentencepiece", "segment: x", "segment: 'x' is not one of subword-nmt, sent"),
         ("tokenizer: raw", "tokenizer: split", "text.tokenizer: split marks words as"),
+        (
+            "    paper: ",
+            "    metrics: multi-bleu\n    paper: ",
+            "is raw.: 'multi-bleu' is not one of",
+        ),
     ):
         recipe.path.write_text(text.replace(old, new), "utf-8")
         with pytest.raises(UserError, match=message):
