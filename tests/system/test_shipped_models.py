@@ -37,3 +37,24 @@ def test_an_analysis_of_our_own_sentences(capfd):
     report = json.loads(capfd.readouterr().out)
     assert report["sentences"] == 60
     assert 0.1 < report["runs"]["transformer_dc_modern-s1"]["mean"]["encoder"] < 0.6
+
+
+# analysis → model of made-up text
+ANALYSED = {
+    "gates": "mixed",
+    "routing": "mixed",
+    "source-layers": "mixed",
+    "dependency": "mixed",
+    "previous-words": "residual",
+    "trees": "residual",
+}
+
+
+@pytest.mark.parametrize("analysis", ANALYSED)
+def test_each_analysis_has_a_model_to_try(analysis, capfd):
+    folder = ROOT / "examples/toy_en_de"
+    text = ["--source", str(folder / "sentences.en"), "--reference", str(folder / "sentences.de")]
+    model = folder / f"models/{ANALYSED[analysis]}-s1"
+    words = [analysis, str(model), *text, "--sentences", "4", "--cpu"]
+    assert cli.main(["analyze", *words]) == 0
+    assert model.name in capfd.readouterr().out
