@@ -29,6 +29,8 @@ def test_two_processes_train_as_one_that_adds_up_two_batches(corpus, tmp_path):
     assert state["model"].keys() == expected["model"].keys()
     for name, parameter in expected["model"].items():
         assert torch.allclose(state["model"][name], parameter, atol=1e-5, rtol=1e-4), name
+    # one of the processes writes the record and the curve
+    assert (tmp_path / "curve.log").read_text().count("| valid |") == 2
     for name in ("train_loss", "valid_loss"):  # losses are added up over both processes
         assert first.logged(name) == pytest.approx(alone.logged(name), abs=2e-3)
 

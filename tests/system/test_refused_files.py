@@ -51,6 +51,7 @@ FILES = {
     ),
     "no-hypotheses": lines("S-0\tDer", "T-0\tThe"),
     "newer": json.dumps({**RECORD, "schema": 99}),
+    "bom": "\ufeff" + lines(*TEXT),
     "pickle.pt": pickle.dumps(Malicious()),
 }
 SCORE = "score --target-lang de --reference reference"
@@ -58,6 +59,7 @@ SCORE = "score --target-lang de --reference reference"
 CASES = {
     # scores that would be wrong
     f"{SCORE} u2028": ["u2028, line 2", "U+2028"],
+    "check-text bom": ["bom, line 1", "U+FEFF"],
     f"{SCORE} mojibake": ["mojibake", "Latin-1", "line 1"],
     f"{SCORE} short": ["2 hypotheses for 3 references"],
     f"{SCORE} bpe": ["bpe", "'@@'", "line 1"],
@@ -72,7 +74,7 @@ CASES = {
     "compare good short --reference reference --target-lang de": ["short", "2 hypotheses"],
     "compare newer.json good": ["newer.json", "schema 99", "update dc_nmt_plugin"],
     # checkpoints: nothing is run, nothing is written
-    "average --out out.pt pickle.pt": ["pickle.pt"],
+    "average --out out.pt pickle.pt": ["pickle.pt: cannot be read", "torch's safe loader refuses"],
     "export --out out.pt pickle.pt": ["pickle.pt"],
     "average folder --last 1 --out out.pt": ["folder", "0 epoch checkpoints"],
     # recipes

@@ -67,6 +67,17 @@ def test_scores_and_differences(folder, capsys):
     assert "95% interval" in printed and "**" in printed
 
 
+def test_two_sentences_are_enough_for_the_t_test(folder, texts, capsys):
+    for count in (2, 1):
+        for name, lines in texts.items():
+            (folder / name).write_text("".join(f"{line}\n" for line in lines[:count]))
+        if count == 2:
+            report, _ = compare(folder, f"{TEXT} --t-test", capsys)
+            assert len(report["t_tests"]) == 1
+    with pytest.raises(UserError, match="--t-test: 1 sentence is too few"):
+        compare(folder, f"{TEXT} --t-test", capsys)
+
+
 def test_the_t_test_of_a_paper_and_latex(folder, texts, capsys):
     report, printed = compare(folder, f"{TEXT} --t-test", capsys)
     (t_test,) = report["t_tests"]

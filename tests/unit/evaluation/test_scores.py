@@ -154,6 +154,13 @@ def test_one_text_by_four_ways_has_the_same_scores(folder):
         assert {s["metric"]: s["value"] for s in other["scores"]} == scores, flags
 
 
+def test_without_a_tokenizer_raw_text_has_no_tokenised_score(folder):
+    folder.write(hyp="Das Haus .\nEin Haus , das gibt .\n")
+    for flags in ("hyp --tokenized --reference ref", "raw --reference ref"):
+        rows, _, _ = folder.score(f"{flags} --tokenizer none")
+        assert rows and not any(METRICS[name].tokenized for name in rows), flags
+
+
 def test_truecased_output_begins_with_capitals_in_its_raw_text_only(folder):
     folder.write(out="", hyp="das Haus .\nein Haus , das gibt .\n", tok="das Haus .\nein Haus .\n")
     flags = "hyp --tokenized --reference ref --tokenized-reference tok --tokenizer moses"
