@@ -39,6 +39,16 @@ def test_no_score_of_a_part(corpus, last, tmp_path):
     assert "no score" not in complete.output and "BLEU" in complete.output
 
 
+def test_alignments_are_fairseqs(corpus, last, tmp_path):
+    found = []
+    for task in ("translation_dc_nmt", "translation"):
+        flags = ["--task", task, "--print-alignment", "hard"]
+        done = generate(tmp_path, corpus, last, *flags).good()
+        found.append(sorted(row for row in done.output.splitlines() if row.startswith("A-")))
+    assert found[0] == found[1] and len(found[0]) == SPLITS["test"]
+    assert all(row.split("\t")[1] for row in found[0])
+
+
 def test_a_full_line_is_one_answer(corpus, last, tmp_path):
     """fairseq's own reader ends lines at a carriage return too, and answers once more."""
     lines = [f"badun{end}logol" for end in "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"]
