@@ -158,8 +158,8 @@ def save_checkpoint(state: dict[str, Any], path: Path, sources: Sequence[Path]) 
     """Writes a checkpoint, whole or not at all, that was made of others.
 
     Raises:
-        UserError: the file cannot be written, or is one of `sources`, of a training run, or no
-            checkpoint
+        UserError: the file cannot be written, or is one of `sources`, of a training run, the mean
+            of another run, or no checkpoint
     """
     import torch
 
@@ -169,6 +169,11 @@ def save_checkpoint(state: dict[str, Any], path: Path, sources: Sequence[Path]) 
         # training would begin again from it, without the optimizer's state, or average would
         # count it
         raise UsageError(f"--out {path}: is a name that a training writes; take another name")
+    if path.is_file() and path.match(CHECKPOINTS[0]):
+        run = path.parent.parent
+        folders = [folder for source in sources for folder in source.absolute().parents]
+        if not any(run.samefile(folder) for folder in folders):
+            raise UsageError(f"--out {path}: is the mean of another run; take another name")
     if path.is_file() and not zipfile.is_zipfile(path):
         raise UsageError(f"--out {path}: exists and is no checkpoint; take another name")
     with replacing(path) as temporary:
