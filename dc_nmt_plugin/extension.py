@@ -203,7 +203,10 @@ def register_source_feature(
 def _declared(function: str, name: object) -> str:
     """Returns where a mechanism is registered, which begins every message about it."""
     frame = sys._getframe(2)
-    return f"{frame.f_code.co_filename}, line {frame.f_lineno}: {function}({name!r})"
+    declared = f"{frame.f_code.co_filename}, line {frame.f_lineno}: {function}({name!r})"
+    if inspect.isclass(name):  # a decorator without brackets would register nothing
+        raise UserError(f'{declared}: the name is missing; write @dc.{function}("NAME").')
+    return declared
 
 
 def _folder(module: str) -> str:

@@ -62,6 +62,7 @@ WRONG = {
     attention('"m-10"'): "'m-10'.: the name exists",
     attention('"two words"'): "a name has small letters",
     attention('"Mine"'): "a name has small letters",
+    f"@dc.register_self_attention\n{ATTENTION}": "the name is missing; write @dc.reg",
     attention("3"): r"register_self_attention\(3\): a name has small letters",
     attention('"mine"') + attention('"mine"'): "'mine'.: the name exists, in /.*own",
     attention('"mine"', "class Own(torch.nn.Module):\n    pass\n"): "Own is no dc_nmt_plugin.Self",
