@@ -152,6 +152,8 @@ def test_jobs_on_slurm_in_any_order_and_one_beyond_its_time_limit(recipe, slurm,
     slurm.run(1)
     assert (recipe / "data/bin/.stamp").is_file()
     slurm.run(2, task=2)
+    (slurm.spool / "states").write_text("")  # Slurm's accounts do not know the jobs yet
+    assert "waiting" in status_table(runs[:1]) and "failed" not in status_table(runs[:1])
     assert slurm.start(2, task=1).wait(200) != 0
     (slurm.spool / "states").write_text("2_1|FAILED|\n2_[0]|PENDING|\n2_2|COMPLETED|\n")
     states = {line.split()[0]: line.split()[1] for line in status_table(runs).splitlines()[2:]}

@@ -153,6 +153,8 @@ def test_without_a_recipe_the_tokenizer_can_be_named(here, translate, tmp_path, 
     assert cli.main(["translate", *words]) == 1, "its score was of truecased text"
     results = translate(*words, "--tokenizer", "moses-a")
     assert [line[0].upper() + line[1:] for line in results] == expected and results != expected
+    Path(words[0], "run.json").unlink()
+    assert cli.main(["translate", *words]) == 1, "nothing says how its text was tokenised"
 
 
 def test_a_run_s_text_is_that_of_its_training(here, translate, tmp_path, monkeypatch, capfdbinary):

@@ -167,3 +167,11 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_last_command_is_as_published(name):
     assert PUBLISHED[name] in last(name)
+
+
+def test_a_t_test_and_another_set_are_planned_where_they_are_published():
+    words = [line.words for line in lines_of(grid("context-aware, Table 1"))]
+    assert not any("--t-test" in command or "--subset" in command for command in words)
+    words = [line.words for line in lines_of(grid("residual-decoder, Table 3"))]
+    assert sum("--t-test" in command for command in words) == 3
+    assert any("newstest2015" in command for command in words if command[1] == "evaluate")

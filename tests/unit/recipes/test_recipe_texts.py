@@ -15,6 +15,7 @@ from sacremoses import MosesTruecaser
 
 from dc_nmt_plugin.commands import recipe
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.recipes import splits
 from dc_nmt_plugin.recipes.corpora import Corpora
 from dc_nmt_plugin.recipes.preparation import clean_pieces
 from dc_nmt_plugin.recipes.recipe import TASKS, Recipe
@@ -115,6 +116,9 @@ def test_fairseq_s_split_takes_every_23rd_and_has_tedx(tmp_path):
     counts = prepared.make()
     assert counts["test"] == 60 and counts["valid"] == (counts["train"] + counts["valid"]) // 23
     assert prepared.text("valid.de")[0] not in prepared.text("train.de")
+    # the third and the sixth of the lines that are used
+    kept = bytearray([1, 0, 1, 1, 1, 1, 1])
+    assert splits._lines_for_validation(("every", 3), 1, kept, None) == {3, 6}
 
 
 def test_a_tokenised_corpus_is_not_tokenised_again(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from dc_nmt_plugin.compat.run_record import _recipe
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.runs import record as schema
-from dc_nmt_plugin.runs.finding import Run, located, preparation_of
+from dc_nmt_plugin.runs.finding import Run, distinguished, located, preparation_of
 from dc_nmt_plugin.runs.record import read_record, run_folder
 
 ROOT = Path(__file__).parents[3]
@@ -136,6 +136,13 @@ def test_a_translation_is_named_behind_a_colon(run):
     assert Run.read(run).decoding.key == "" and Run.read(Path(f"{run}:aux1")).decoding.name
     with pytest.raises(UserError, match="no scored translation 'aux2'; there is aux1"):
         Run.read(Path(f"{run}:aux2"))
+
+
+def test_equal_names_of_several_folders_become_their_paths():
+    one, two = Path("x/a/run"), Path("y/b/run")
+    assert distinguished(["dc", "dc", "plain"], [one, two, one]) == ["x/a/run", "y/b/run", "plain"]
+    assert distinguished(["dc", "dc:aux"], [one, one]) == ["dc", "dc:aux"]
+    assert distinguished(["dc", "dc"], [one, one]) == ["dc", "dc"], "one run twice keeps its name"
 
 
 def test_kept_runs_are_read():
