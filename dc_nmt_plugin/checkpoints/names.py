@@ -10,9 +10,10 @@ EPOCH = re.compile(r"checkpoint(\d+)\.pt")
 UPDATE = re.compile(r"checkpoint_\d+_(\d+)\.pt")
 # of fairseq-train, without .pt: checkpoint3, checkpoint_3_400, checkpoint.best_loss_2.10
 OF_TRAINING = r"checkpoint(?:\d+|_\d+_\d+|_best|_last|\.best_\w+_[\d.]+)"
+MEAN = "average/checkpoint.pt"  # in the folder of a recipe's run
 # in the folder of a run, best first
 CHECKPOINTS = (
-    "average/checkpoint.pt",  # the mean, in recipes
+    MEAN,
     "checkpoints/checkpoint_best.pt",
     "checkpoints/checkpoint_last.pt",
     "checkpoint_best.pt",

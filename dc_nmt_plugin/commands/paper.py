@@ -197,7 +197,7 @@ def _printed(entry: Entry | None) -> str:
 
 
 def _run(args: argparse.Namespace, argv: Sequence[str]) -> int:
-    from ..papers.plan import Options, added_baselines, plan, train_plan, trainings
+    from ..papers.plan import Options, added_baselines, plan, train_plan, training_runs
     from ..papers.reader import find_item
     from ..papers.selection import left_out
     from ..papers.systems import size_of
@@ -210,7 +210,7 @@ def _run(args: argparse.Namespace, argv: Sequence[str]) -> int:
         notify(f"left out: {name}: {reason}")
     for name, rows in added_baselines(item, args.rows, options.flags).items():
         notify(f"also planned: {name}, to compare it with {', '.join(rows)}")
-    needed = trainings(item, args.rows, options)
+    needed = training_runs(item, args.rows, options)
     for_script = args.dry_run or args.on is not None
     plans = [
         train_plan(training, seed, options, for_script=for_script)

@@ -395,7 +395,7 @@ def do_runs(
     args: argparse.Namespace,
     command: Sequence[str],
     grid: Grid,
-    trainings: Sequence[TrainPlan] = (),
+    training_runs: Sequence[TrainPlan] = (),
 ) -> None:
     """Does the runs of a command, or what its options ask for instead.
 
@@ -403,7 +403,7 @@ def do_runs(
         args: with the options of :func:`add_grid`
         command: that was given, with its arguments
         grid: of the command
-        trainings: of the grid
+        training_runs: of the grid
     """
     estimates = getattr(args, "estimate", False)
     for name in ("dry_run", "on", "status"):
@@ -412,29 +412,29 @@ def do_runs(
             raise UsageError(f"--estimate: trains a little on this machine; leave out --{flag}")
     if args.dry_run:
         print_script(grid.plan(), command)
-        _print_costs(trainings)
+        _print_costs(training_runs)
         return
     options = grid_options(args)
     if estimates:
         from ..recipes.estimate import measure
         from ..recipes.execution import Progress
 
-        measure(trainings, Progress())
-        _print_costs(trainings)
+        measure(training_runs, Progress())
+        _print_costs(training_runs)
         return
     from ..recipes.estimate import known
     from ..recipes.grid import carry_out
 
-    _print_costs([training for training in trainings if known(training)])
+    _print_costs([plan for plan in training_runs if known(plan)])
     carry_out(grid, options, args.gpus)
 
 
-def _print_costs(trainings: Sequence[TrainPlan]) -> None:
+def _print_costs(training_runs: Sequence[TrainPlan]) -> None:
     """Prints hours, memory and disk, on standard error: the output may be a script."""
     from ..recipes.estimate import lines
 
-    if trainings:
-        notify(*lines(trainings))
+    if training_runs:
+        notify(*lines(training_runs))
 
 
 def table_line(folders: Sequence[str], seeds: Sequence[int], subset: str = "test") -> Line:
@@ -445,11 +445,11 @@ def table_line(folders: Sequence[str], seeds: Sequence[int], subset: str = "test
         seeds: of the runs
         subset: that they translated
     """
+    from ..steps import Line
+
     words = ["--finished"]
     words += ["--over-seeds"] if len(seeds) > 1 else []
     words += ["--subset", subset] if subset != "test" else []
-    from ..steps import Line
-
     return Line(("dc-nmt", "results", *folders, *words))
 
 

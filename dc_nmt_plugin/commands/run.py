@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     args, flags = options.parse_with_flags(argv)
     from ..recipes.preparation import TextOptions, plan_text
 
-    trainings: dict[Path, TrainPlan] = {}
+    training_runs: dict[Path, TrainPlan] = {}
     runs: dict[Path, GridRun] = {}  # an architecture with and without its default size is one run
     folders: dict[Path, str] = {}  # → word of a plan
     bpe = set()
@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
             words = ["run", args.task, arch, *words_of_options(options, args)]
             words += ["--seed", str(seed), "--", *flags]
             folder = planned.run.folder
-            trainings[folder] = planned
+            training_runs[folder] = planned
             runs[folder] = _grid_run(args, flags, arch, seed, planned, words)
             name = folder.name if len(seeds) > 1 else with_seed(folder.name, seed)
             folders[folder] = f"$OUT/{name}"
@@ -74,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
     prepare = ["prepare", args.task, "--bpe", ",".join(sorted(bpe)), *text_words]
     table = table_line(list(folders.values()), seeds)
     grid = Grid(list(runs.values()), text, [dc_nmt(prepare)], table=table)
-    do_runs(args, ["run", *argv], grid, list(trainings.values()))
+    do_runs(args, ["run", *argv], grid, list(training_runs.values()))
     return 0
 
 

@@ -47,7 +47,7 @@ def parser() -> Parser:
 def main(argv: Sequence[str]) -> int:
     options = parser()
     args, flags = options.parse_with_flags(argv)
-    runs, trainings = [], []
+    runs, training_runs = [], []
     for seed in seeds_of(args):
         planned = plan_of(args, flags, args.arch, seed)
         if not (args.dry_run or args.status):
@@ -64,8 +64,8 @@ def main(argv: Sequence[str]) -> int:
             planned.settings.most_gpus,
         )
         runs.append(run)
-        trainings.append(planned)
-    do_runs(args, ["train", *argv], Grid(runs), trainings)
+        training_runs.append(planned)
+    do_runs(args, ["train", *argv], Grid(runs), training_runs)
     return 0
 
 

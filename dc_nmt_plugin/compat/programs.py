@@ -16,7 +16,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from ..checkpoints.loading import architecture_of
 from ..errors import ConfigError, UserError, did_you_mean, notify
 from ..flags import JOINT_LOSSES, LEAST_OF_SEARCH, MECHANISM_FOLDERS, flag_name, value_of
-from .change import Function, change, replace
+from .change import Function, before, change, replace
 
 PARSING = {"fairseq.options:parse_args_and_arch": "4417ffdbba30"}
 
@@ -138,20 +138,18 @@ def _of_schedule(schedule: Any, updates: int) -> Iterator[str]:
         )
 
 
-@replace(
+@before(
     {"fairseq.tasks.translation:TranslationTask.build_model": "40ff7b96894c"},
     reason="a wrong value in --eval-bleu-args or --eval-bleu-detok ends in a traceback, or after "
     "an epoch",
     test="tests/system/test_second_round.py",
 )
-def refuse_wrong_values_of_validation_bleu(stock: Function) -> Function:
-    def build_model(self: Any, cfg: Any, from_checkpoint: bool = False) -> Any:
-        problems = [] if from_checkpoint else list(_of_validation_bleu(self.cfg))
-        if problems:
-            raise ConfigError(problems)
-        return stock(self, cfg, from_checkpoint)
-
-    return build_model
+def refuse_wrong_values_of_validation_bleu(
+    task: Any, cfg: Any, from_checkpoint: bool = False
+) -> None:
+    problems = [] if from_checkpoint else list(_of_validation_bleu(task.cfg))
+    if problems:
+        raise ConfigError(problems)
 
 
 def _of_validation_bleu(cfg: Any) -> Iterator[str]:

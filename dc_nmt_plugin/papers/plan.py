@@ -80,7 +80,7 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> Grid:
     )
 
 
-def trainings(item: Item, rows: Sequence[str], options: Options) -> list[NeededTraining]:
+def training_runs(item: Item, rows: Sequence[str], options: Options) -> list[NeededTraining]:
     """Returns the training runs of :func:`plan` for one seed."""
     translations = _translations(_trained(entries_of(item, rows, options.flags)))
     return list(dict.fromkeys(translation.training for translation in translations))

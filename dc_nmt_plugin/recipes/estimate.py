@@ -132,8 +132,9 @@ def sentence(plan: TrainPlan, measured: Measurement | None) -> str:
 def lines(plans: Sequence[TrainPlan]) -> list[str]:
     """Returns the cost of each system, of all runs together, and what is not in it."""
     systems = _systems(plans)
-    texts = [sentence(plan, known(plan)) for plan in systems]
-    if not any(map(known, systems)):
+    measurements = [known(plan) for plan in systems]
+    texts = [sentence(*pair) for pair in zip(systems, measurements, strict=True)]
+    if not any(measurements):
         return texts
     if len(plans) > 1:
         texts.append(f"{counted(len(plans), 'run')}, one after the other: {total(plans)}")

@@ -10,7 +10,7 @@ import pytest
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.commands import evaluate
 from dc_nmt_plugin.commands.parser import values_of
-from dc_nmt_plugin.papers.plan import Options, added_baselines, plan, trainings
+from dc_nmt_plugin.papers.plan import Options, added_baselines, plan, training_runs
 from dc_nmt_plugin.papers.reader import find_item, read_documents
 from dc_nmt_plugin.papers.selection import NEEDED, is_open, left_out, runs_of
 from dc_nmt_plugin.papers.systems import (
@@ -46,7 +46,7 @@ def last(name, *rows, **more):
 
 
 def trained(name, *rows):
-    return [str(run) for run in trainings(find_item(name), rows, GIVEN)]
+    return [str(run) for run in training_runs(find_item(name), rows, GIVEN)]
 
 
 def command_of(entry):
