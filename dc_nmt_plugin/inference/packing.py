@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..checkpoints.names import MEAN, OF_TRAINING
+from ..checkpoints.names import ANY_MEAN, MEAN, OF_TRAINING
 from ..errors import UsageError, UserError
 from ..evaluation.systems import files_of
 from ..evaluation.texts import Texts, load_texts
@@ -169,7 +169,7 @@ def save_checkpoint(state: dict[str, Any], path: Path, sources: Sequence[Path]) 
         # training would begin again from it, without the optimizer's state, or average would
         # count it
         raise UsageError(f"--out {path}: is a name that a training writes; take another name")
-    if path.is_file() and path.match(MEAN):
+    if path.is_file() and ANY_MEAN.fullmatch(path.absolute().as_posix()):
         run = path.parent.parent
         folders = [folder for source in sources for folder in source.absolute().parents]
         if not any(run.samefile(folder) for folder in folders):

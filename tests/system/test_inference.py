@@ -300,18 +300,19 @@ def test_a_mean_has_no_name_of_a_training(name, call, tmp_path):
     assert not (tmp_path / name).exists()
 
 
-def test_a_mean_is_replaced_by_its_own_run_alone(call, tmp_path):
+@pytest.mark.parametrize("folder", ["average", "average-3"])
+def test_a_mean_is_replaced_by_its_own_run_alone(folder, call, tmp_path):
     for run in ("one", "two"):
-        shutil.copytree(STANDARD / "average", tmp_path / run / "average")
+        shutil.copytree(STANDARD / "average", tmp_path / run / folder)
         shutil.copytree(STANDARD / "average", tmp_path / run / "checkpoints")
     source, mean = (
         tmp_path / "one/checkpoints/checkpoint.pt",
-        tmp_path / "two/average/checkpoint.pt",
+        tmp_path / "two" / folder / "checkpoint.pt",
     )
     before = mean.read_bytes()
     code, _, errors = call("average", source, "--out", mean)
     assert code == 2 and "is the mean of another run" in errors and mean.read_bytes() == before
-    assert call("average", source, "--out", tmp_path / "one/average/checkpoint.pt")[0] == 0
+    assert call("average", source, "--out", tmp_path / "one" / folder / "checkpoint.pt")[0] == 0
 
 
 # -- what analyses show ----------------------------------------------------------------------------
