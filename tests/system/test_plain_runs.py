@@ -7,6 +7,7 @@ import re
 import shutil
 
 import pytest
+import torch
 from commands import assert_explained, run
 from records import write_scored
 from systems import generation, training
@@ -109,6 +110,8 @@ def test_all_commands_take_it(plain, corpus, tmp_path, capfd):
 
     expected = translated(folder / "checkpoint_last.pt", "--data", corpus)
     dc_nmt(capfd, "export", folder, "--run", tmp_path / "packed", "--data", corpus)
+    model = torch.load(tmp_path / "packed/average/checkpoint.pt", weights_only=True)
+    assert model["cfg"]["model"].seed == 7, "by which dc-nmt average knows that it is another run's"
     assert len(expected.splitlines()) == len(translated(tmp_path / "packed").splitlines()) == 1
     (tmp_path / "codes").write_text("#version: 0.2\nb a\n")
     pieces = translated(folder, "--bpe-codes", tmp_path / "codes")

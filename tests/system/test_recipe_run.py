@@ -124,6 +124,26 @@ def test_the_test_set_is_translated_as_its_evaluation_did(here, translate):
     )
 
 
+def test_how_far_trainings_are(here, capfd):
+    """By what fairseq printed; at the speed of the last updates, one in half a second here."""
+    words = ["run", "mine", "--seeds", "1,2", "--status", "--max-update"]
+    other = here / RUN.replace("-s1", "-s2")
+    other.mkdir()
+    log = (here / RUN / "train.log").read_text("utf-8")
+    for update in (20, 40):
+        times = {"num_updates": update, "wall": update // 2}
+        for name, value in times.items():
+            log = re.sub(rf'(train_inner.*"{name}": )"[^"]*"', rf'\1"{value}"', log)
+        with open(other / "train.log", "a", encoding="utf-8") as file:
+            file.write(log)
+    for asked, left in (("2", ""), ("100", ", 30 seconds left")):
+        assert cli.main([*words, asked]) == 0
+        first, second = capfd.readouterr().out.splitlines()[-2:]
+        assert f" 2 of {asked} updates" in first, first
+        assert f" 40 of {asked} updates{left}" in second, second
+    shutil.rmtree(other)
+
+
 def standard_input(monkeypatch, text):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
 

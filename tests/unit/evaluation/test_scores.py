@@ -11,6 +11,7 @@ from reference.multi_bleu import multi_bleu, split_compounds
 
 from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UsageError, UserError
+from dc_nmt_plugin.evaluation.generated import check_targets
 from dc_nmt_plugin.evaluation.metrics import METRICS, default_metrics
 from dc_nmt_plugin.evaluation.systems import files_of
 from dc_nmt_plugin.evaluation.texts import load_texts
@@ -223,3 +224,18 @@ def test_french_spaces_and_single_marks_are_not_taken_for_tokens(folder):
     folder.write(raw="\n".join(lines), ref="\n".join(lines))
     rows, err, _ = folder.score("raw --reference ref", lang="fr")
     assert err == "" and " 100.00 " in rows["mteval-v13a"]
+
+
+def test_raw_text_given_as_tokenised_is_noticed(folder):
+    """From ten lines with commas or full stops on: fewer may be so by chance."""
+    for count in (9, 10):
+        lines = ["Das Haus, ja."] * count
+        folder.write(raw="\n".join(lines), ref="\n".join(lines))
+        _, err, _ = folder.score("raw --tokenized --tokenized-reference ref --metrics multi-bleu")
+        assert ("ref: does not look tokenised" in err) is (count == 10), err
+
+
+def test_lines_of_another_set_are_more_than_half_of_them():
+    check_targets("out", ["a", "x"], "ref", ["a", "b"])
+    with pytest.raises(UserError, match="2 of 3 T- lines are not lines of ref, the first is T-1"):
+        check_targets("out", ["a", "x", "x"], "ref", ["a", "b", "c"])

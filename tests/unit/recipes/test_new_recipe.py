@@ -97,6 +97,8 @@ def test_the_recipe_is_a_recipe(here):
     recipe, notes = make_recipe(NewOptions(here / "mine", [here / "a.de", here / "a.en"]))
     settings = settings_of(recipe, "transformer_dc")
     assert settings.updates == 600 and settings.tokens == 2048
+    bpe = recipe.task.bpe["default"]
+    assert (bpe.max_tokens, bpe.ratio) == (250, 9), "longer pairs are left out of the training"
     assert "--share-all-embeddings" in settings.flags
     recurrent = settings_of(recipe, "gru_selfattn_residual")
     assert "--hidden-dim" in recurrent.flags and recurrent.updates == 300
@@ -132,6 +134,17 @@ def test_gzipped_files_and_codes(here):
         NewOptions(here / "mine", paths, source_lang="deu", target_lang="en-GB")
     )
     assert recipe.pair == ("de", "en")
+
+
+def test_half_of_the_lines_may_be_the_same(here, capsys):
+    """Names and numbers, say; from there on it is one language twice."""
+    source, target = (read_lines(here / f"a.{code}") for code in ("de", "en"))
+    for same in (PAIRS // 2, PAIRS // 2 + 1):
+        lines = source[:same] + target[same:]
+        (here / "mixed.en").write_text("\n".join(lines) + "\n", "utf-8")
+        code = cli.main(["new", f"mine{same}", "--train", "a.de", "mixed.en"])
+        assert (code == 0) is (same == PAIRS // 2), capsys.readouterr().err
+    assert "201 of 400 lines are the same" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -205,6 +218,8 @@ def test_two_alphabets_have_two_dictionaries(tmp_path):
     assert russian.task.bpe["default"].dictionary == "separate"
     assert "(Transformers are trained as ARCH_unshared)" in russian.path.read_text()
     assert settings_of(russian, "transformer").arch == "transformer"  # fairseq's: sizes are flags
+    numbers = recipe_of(tmp_path, "7, 8", "une maison, un lac", ("en", "fr"))
+    assert numbers.task.bpe["default"].dictionary == "separate", "no letter of the source"
     chinese = "湖边的房子有很多窗户和门吗真的"
     recipe = recipe_of(tmp_path, "a house by the lake", chinese, ("en", "zh"))
     assert settings_of(recipe, "transformer_dc").main_metric == "zh"
