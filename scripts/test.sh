@@ -66,9 +66,10 @@ step shellcheck shellcheck --external-sources "${shell_scripts[@]}"
 NO_MKDOCS_2_WARNING=1 step docs "$PYTHON" -m mkdocs build --strict --quiet
 step mypy run_mypy
 
-# One process a CPU with one thread each: the models are tiny, threads would only get in each
-# other's way. A file's tests stay together, because they share what the file's fixtures trained.
-workers=$("$PYTHON" scripts/cpus.py)
+# Processes with one thread each: the models are tiny, threads would only get in each other's way. One more
+# than there are CPUs, because some tests wait for programs. A file's tests stay together, because they share
+# what the file's fixtures trained.
+workers=$(($("$PYTHON" scripts/cpus.py) + 1))
 ((workers <= 8)) || workers=8
 say "times: $times"
 export OMP_NUM_THREADS=1

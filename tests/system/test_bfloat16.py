@@ -55,7 +55,7 @@ def test_a_training_goes_on_in_another_precision(corpus, tmp_path):
 
 def test_it_translates_and_validates(corpus, tmp_path):
     save = tmp_path / "save"
-    flags = ["--max-epoch", 8, "--validate-interval", 4, "--save-interval", 4, "--eval-bleu"]
+    flags = ["--max-epoch", 4, "--validate-interval", 2, "--save-interval", 2, "--eval-bleu"]
     train(corpus, save, ARCH, *flags, "--amp").good()
     both = f"{save}/checkpoint_best.pt:{save}/checkpoint_last.pt"
     words = generation(corpus, both, ARCH, "--gen-subset", "test1", "--beam", 3)

@@ -51,7 +51,7 @@ def folder(tmp_path):
 
 
 def begin(
-    folder: Path, *systems: str, minutes: float = 0.05, device: tuple[str, ...] = ("--cpu",)
+    folder: Path, *systems: str, minutes: float = 0.02, device: tuple[str, ...] = ("--cpu",)
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
         ["bash", str(GPU), *systems, *device, "--minutes", str(minutes), "--out", "out"],
@@ -174,7 +174,7 @@ def test_the_control_from_start_to_tables(folder):
         return done.stdout + done.stderr
 
     assert "'controls' is neither a part" in control("controls")
-    said = control("control", "--plain", "wide", "--minutes", "0.05")
+    said = control("control", "--plain", "wide", "--minutes", "0.02")
     assert "| `wide` | `--encoder-ffn-embed-dim 2048` |" in said
     equal_updates, equal_time = (line for line in said.splitlines() if line.startswith("results"))
     runs = [f"{name}-s{seed}" for name in ("transformer_dc", "wide") for seed in (1, 2, 3)]

@@ -146,11 +146,12 @@ def test_jobs_on_slurm_in_any_order_and_one_beyond_its_time_limit(recipe, slurm,
         grid_run("b-s1", "recipe", "lost"),
         grid_run("c-s1", "recipe", "list"),
     ]
-    text, table = dc_nmt(["prepare", "mine"]), dc_nmt(["recipe", "list"])
+    text = dc_nmt(["recipe", "text", "mine", "--work", "work", "--out", "text"])
+    table = dc_nmt(["recipe", "list"])
     lines = submit(Grid(runs, None, [text], table=table), Cluster(1, 0))
     assert [line.partition(":")[0] for line in lines] == ["1", "2_0", "2_1", "2_2", "3"]
     slurm.run(1)
-    assert (recipe / "data/bin/.stamp").is_file()
+    assert Path("text/train.en").is_file()
     slurm.run(2, task=2)
     (slurm.spool / "states").write_text("")  # Slurm's accounts do not know the jobs yet
     assert "waiting" in status_table(runs[:1]) and "failed" not in status_table(runs[:1])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
-import shlex
+import resource
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from commands import ROOT
+from commands import run as start
 
 import dc_nmt_plugin
 from dc_nmt_plugin import cli
@@ -27,7 +28,6 @@ TEXT = [
     *("--source", ROOT / "examples/multi30k_en_de/sentences.en"),
     *("--reference", ROOT / "examples/multi30k_en_de/sentences.de"),
 ]
-DC_NMT = [sys.executable, "-m", "dc_nmt_plugin"]
 
 
 @pytest.fixture
@@ -174,18 +174,27 @@ def test_a_wrong_value_is_one_sentence(words, message, call):
     assert "--quiet" not in errors
 
 
-def test_more_text_than_memory_is_one_sentence():
-    words = [*DC_NMT, "translate", str(STANDARD), "/dev/zero", "--cpu"]
-    command = f"ulimit -v 6000000; exec {shlex.join(words)}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert "error: there is not enough memory" in done.stderr.splitlines()[-1]
+@pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="is Linux's")
+def test_more_text_than_memory_is_one_sentence(tmp_path):
+    def limit():
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        most = pages * resource.getpagesize() + 500 * 2**20
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+    words = ["dc-nmt", "translate", STANDARD, "/dev/zero", "--cpu"]
+    done = start(tmp_path, *words, before=limit)
+    assert done.code == 1 and "Traceback" not in done.errors
+    assert "error: there is not enough memory" in done.errors.splitlines()[-1]
 
 
-def test_a_closed_output_is_no_error():
-    command = f"echo five | {shlex.join([*DC_NMT, 'translate', str(STANDARD), '--cpu'])} >&-"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_a_closed_output_is_no_error(tmp_path):
+    def close():
+        os.close(1)
+        sys.stdout = None  # as Python begins then
+
+    words = ["dc-nmt", "translate", STANDARD, "--sentence", "five", "--cpu"]
+    done = start(tmp_path, *words, before=close)
+    assert (done.code, done.errors) == (0, "")
 
 
 # -- checkpoints that no training writes -----------------------------------------------------------

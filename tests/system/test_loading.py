@@ -73,6 +73,11 @@ COMMANDS = [  # each from another room, with an import of its own
 
 
 @pytest.mark.parametrize("line", COMMANDS, ids=lambda line: " ".join(line.split()[:2]))
-def test_a_command_imports_what_it_needs(line, tmp_path):
+def test_a_command_imports_what_it_needs(line, bare, tmp_path):
     """Every other test of a command runs where all of the package is imported already."""
-    real("dc-nmt", *shlex.split(line), folder=tmp_path).good()
+    code = "import sys; from dc_nmt_plugin.cli import main; sys.exit(main())"
+    bare.run(code, *shlex.split(line), folder=tmp_path, path=[ROOT]).good()
+
+
+def test_a_command_starts_by_itself(tmp_path):
+    real("dc-nmt", *shlex.split(COMMANDS[-1]), folder=tmp_path).good()

@@ -138,7 +138,7 @@ def test_hydra_and_the_variable(corpus, folder, tmp_path):
         dataset.max_tokens=80 dataset.num_workers=0 dataset.disable_validation=true
         common.cpu=true common.user_dir={folder} checkpoint.save_dir={tmp_path}/save
         hydra.run.dir={tmp_path}/hydra""".split()
-    done = real("fairseq-hydra-train", *words, folder=tmp_path).good()
+    done = run(tmp_path, "hydra-train", *words).good()
     assert "the folder runs" in done.output
     record = read_record(tmp_path / "save")
     assert record.settings["gaussian-window"] == 2.5
@@ -208,8 +208,9 @@ def test_wrong_values_are_one_sentence(corpus, folder, tmp_path):
 
 
 # too few for a p: 40 updates and 200 test sentences have one, and take a minute
-FEW = ["--max-update", "6", "--average", "1", "--encoder-layers", "2", "--decoder-layers", "2"]
-FEW += ["--cpu"]
+FEW = ["--max-update", "6", "--average", "1", "--cpu"]
+for side in ("encoder", "decoder"):
+    FEW += [f"--{side}-layers", "2", f"--{side}-embed-dim", "16", f"--{side}-ffn-embed-dim", "16"]
 
 
 def test_the_page_from_an_empty_folder(tmp_path):
@@ -222,7 +223,7 @@ def test_the_page_from_an_empty_folder(tmp_path):
             path.parent.mkdir()
             path.write_text(text, "utf-8")
             assert len(text.splitlines()) <= 40
-    for split, size, seed in (("train", 250, 1), ("valid", 12, 2), ("test", 40, 3)):
+    for split, size, seed in (("train", 250, 1), ("valid", 12, 2), ("test", 20, 3)):
         sides = zip(*toy_pairs(size, seed), strict=True)
         for language, lines in zip(("en", "de"), sides, strict=True):
             (tmp_path / f"{split}.{language}").write_text("\n".join(lines) + "\n", "utf-8")

@@ -15,7 +15,9 @@ from dc_nmt_plugin.recipes.recipe import load
 from dc_nmt_plugin.runs.record import read_record
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-SMALL = ["--encoder-layers", "1", "--decoder-layers", "1", "--max-update", "4", "--average", "2"]
+SMALL = ["--max-update", "4", "--average", "2"]
+for side in ("encoder", "decoder"):
+    SMALL += [f"--{side}-layers", "1", f"--{side}-embed-dim", "16", f"--{side}-ffn-embed-dim", "16"]
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*/recipe.sh")), ids=lambda p: p.parent.name)
@@ -76,7 +78,8 @@ def test_a_script_has_a_seed_of_its_own(cwd, capsys):
     capsys.readouterr()
     assert cli.main(["run", "mine", "--sample", "200", *SMALL, "--dry-run"]) == 0
     (cwd / "recipe.sh").write_text(capsys.readouterr().out)
-    code, printed = forks.run_script(cwd / "recipe.sh", cwd, SEED="3", OUT=str(cwd / "runs"))
+    environment = {"GPUS": "0", "SEED": "3", "OUT": str(cwd / "runs")}
+    code, printed = forks.run_script(cwd / "recipe.sh", cwd, **environment)
     assert code == 0, printed[-5000:]
     (run,) = (cwd / "runs").glob("*-s3")
     assert read_record(run).seed == 3 and read_record(run).decodings[0].scores
