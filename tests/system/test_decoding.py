@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from commands import run
+from fairseq.sequence_generator import SequenceGenerator
 from systems import SPLITS, generation
 
 ARCH = "transformer_standard"
@@ -37,6 +38,15 @@ def test_no_score_of_a_part(corpus, last, tmp_path):
     assert "samples have invalid sizes and will be skipped" in done.output
     complete = generate(tmp_path, corpus, last).good()
     assert "no score" not in complete.output and "BLEU" in complete.output
+
+
+def test_the_search_is_this_package_s(corpus, last, tmp_path):
+    """fairseq's has the same results at less speed, so that nothing else would show it."""
+
+    def take_fairseqs_away():
+        SequenceGenerator._generate = None
+
+    generate(tmp_path, corpus, last, "--beam", 2, before=take_fairseqs_away).good()
 
 
 def test_alignments_are_fairseqs(corpus, last, tmp_path):
