@@ -145,14 +145,16 @@ def test_one_text_by_four_ways_has_the_same_scores(folder):
     reference = (folder.path / "ref").read_text().splitlines()
     assert scores["mteval-v13a"] == sacrebleu.corpus_bleu(raw, [reference]).score
     folder.write(hyp="\n".join(tokens) + "\n")
-    for flags in (
-        "raw --reference ref --tokenizer moses",
-        "hyp --tokenized --reference ref --tokenizer moses",
-        "hyp --tokenized --tokenized-reference tok --tokenizer moses",
-        "generated --reference ref --tokenized-reference tok --tokenizer moses",
+    for flags, steps in (
+        ("raw --reference ref", "tokenised by moses;"),
+        ("hyp --tokenized --reference ref", "as translated;"),
+        ("hyp --tokenized --tokenized-reference tok", "as translated;"),
+        ("generated --reference ref --tokenized-reference tok", "as translated, BPE joined;"),
     ):
-        _, _, other = folder.score(flags)
+        _, _, other = folder.score(f"{flags} --tokenizer moses")
         assert {s["metric"]: s["value"] for s in other["scores"]} == scores, flags
+        (text,) = [s["text"] for s in other["scores"] if s["metric"] == "multi-bleu"]
+        assert text.startswith(f"hypotheses {steps}"), text
 
 
 def test_without_a_tokenizer_raw_text_has_no_tokenised_score(folder):
