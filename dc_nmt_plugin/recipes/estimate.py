@@ -148,10 +148,12 @@ def total(plans: Sequence[TrainPlan]) -> str:
     costs = [cost(plan, measured) for plan in plans if (measured := known(plan))]
     if not costs:
         return "hours unknown; dc-nmt paper run … --estimate measures them"
-    hours = duration(sum(each.seconds for each in costs))
-    disk = bytes_text(sum(each.disk or 0 for each in costs))
+    text = duration(sum(each.seconds for each in costs))
+    disks = [each.disk for each in costs if each.disk]
+    if len(disks) == len(costs):  # otherwise no checkpoint was measured
+        text += f", {bytes_text(sum(disks))} of checkpoints"
     unknown = len(plans) - len(costs)
-    return f"{hours}, {disk} of checkpoints" + (f"; {unknown} unknown" if unknown else "")
+    return text + (f"; {unknown} unknown" if unknown else "")
 
 
 def _systems(plans: Sequence[TrainPlan]) -> list[TrainPlan]:

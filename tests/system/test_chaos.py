@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import re
 import resource
 import shutil
@@ -140,9 +141,33 @@ def test_a_grid_goes_on_after_a_failure_and_is_continued(unbroken, tmp_path, mon
     assert cli.main([*grid, "--dry-run", "--max-update", "400"]) == 0
     assert "for 400 updates of" in capsys.readouterr().err
     assert not list(folder.glob(".estimate-*"))
+    # 4 checkpoints by updates, 1 by epochs; kept are 2, the best and the last one
+    (path,) = (folder / "estimates").glob("*.json")
+    facts = {"update": 2.0, "updates_per_epoch": 3.0, "validation": 5.0, "saving": 1.0}
+    for changes, one, both in (
+        ({"checkpoint": 10**7}, "38 seconds for 4 updates", "76 seconds, 80 MB of checkpoints\n"),
+        (
+            {"validation": None, "saving": None, "checkpoint": None},
+            "8 seconds for 4 updates of 2 s, without",
+            "16 seconds\n",
+        ),
+    ):
+        path.write_text(json.dumps(json.loads(path.read_text()) | facts | changes))
+        assert cli.main([*grid, "--dry-run"]) == 0
+        errors = capsys.readouterr().err
+        assert f"{ARCH}: {one}" in errors and f"one after the other: {both}" in errors, errors
     shutil.rmtree(folder / "estimates")
     assert cli.main([*grid, "--dry-run"]) == 0
     assert f"{ARCH}: hours unknown for 4 updates" in capsys.readouterr().err
+
+
+def test_the_memory_of_a_gpu_is_what_fairseq_says_of_it(tmp_path):
+    watch = estimate._Watch(tmp_path)
+    update = {"epoch": 1, "update": "0.5", "num_updates": "1", "gb_free": "78.5"}
+    log = ["2026-11-28 | INFO | fairseq.utils | rank   0: total memory = 80.000 GB ; name = H100"]
+    log += [f"2026-11-28 | INFO | train_inner | {json.dumps(update)}"]
+    watch.follow([line.encode() for line in log], 1)
+    assert watch.memory == 1.5 * 2**30
 
 
 # bytes that a file may have → the step that needs more
