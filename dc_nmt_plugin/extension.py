@@ -57,6 +57,8 @@ def import_user_dirs(names: str, flag: str = "--user-dir") -> None:
     Raises:
         UserError: one is missing, fails, or registers something wrong
     """
+    if not listed(names):
+        raise UsageError(f"{flag}: {names!r} names neither a folder nor a package")
     imported = [_import(name, f"{flag} {name}".strip()) for name in listed(names)]
     before = listed(os.environ.get(VARIABLE, ""))
     os.environ[VARIABLE] = ",".join(dict.fromkeys([*before, *imported]))

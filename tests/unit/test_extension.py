@@ -137,6 +137,7 @@ def test_wrong_folders(folder, tmp_path, capsys):
         tmp_path / "empty": "has no __init__.py",
         folder("", name="json"): "Python has another module 'json' already; rename the folder",
         f"{folder('')},{tmp_path / 'none'}": "is neither a folder",
+        ",": "',' names neither a folder nor a package",
     }
     for name, message in wrong.items():
         assert main(["arch-flags", "--user-dir", str(name)]) == 2
