@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -68,6 +69,8 @@ class Option:
             return None
         if self.choices:
             return choice_problem(name, value, self.choices)
+        if isinstance(value, float) and math.isnan(value):
+            return f"{name}: {value} is no number."
         if self.at_least is None:
             return None
         if not isinstance(value, int | float):  # in a checkpoint that somebody changed

@@ -73,6 +73,7 @@ WRONG = {
     option('"window", [1], "help"'): r"default \[1\] is no bool",
     option('"Window", 1, "help"'): "option 'Window': a name has small letters",
     option('"window", 1, "help", at_least=2'): "option 'window': default: 1 is not at least 2",
+    option('"window", float("nan"), "help"'): "option 'window': default: nan is no number",
     option('"window", 1.0, "help", below=2'): "option 'window': below needs at_least",
     option('"kind", "a", "help", one_of=("b", "c")'): "default: 'a' is not one of b, c",
     option('"dropout", 0.1, "help"'): "option 'dropout': the class has that name for something",
