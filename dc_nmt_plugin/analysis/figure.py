@@ -25,7 +25,8 @@ MARKERS = "osD^vPX*"
 HATCHES = ("", "//", "..", "xx", "\\\\", "++")
 DASHES = ("-", "--", "-.", ":")
 HEAT = "Blues"  # light to dark: a darker shade is more, also in grey
-FORMATS = (".png", ".svg", ".pdf")
+BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF-"}
+FORMATS = tuple(BEGINNINGS)
 PANEL, ALONE = (3.4, 2.8), (6.4, 3.6)  # inches
 
 
@@ -73,7 +74,26 @@ def figure_path(text: str) -> Path:
     path = Path(text)
     if path.suffix and path.suffix.lower() not in FORMATS:
         raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FORMATS)}")
+    for target in _files_of(path):
+        if target.is_file() and not _is_figure(target):
+            reason = f"{str(target)!r} exists and is no figure; take another name"
+            raise argparse.ArgumentTypeError(reason)
     return path
+
+
+def _files_of(path: Path) -> list[Path]:
+    """Returns the files of a figure; a name without ending becomes a PNG and an SVG."""
+    return [path] if path.suffix else [path.with_name(path.name + end) for end in FORMATS[:2]]
+
+
+def _is_figure(path: Path) -> bool:
+    """Returns True for an empty file, and for a file with a beginning as its ending says."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(1024)
+    except OSError:  # of somebody else
+        return False
+    return not start or BEGINNINGS[path.suffix.lower()] in start
 
 
 def new_figure() -> Any:
@@ -215,7 +235,7 @@ def write_plot(figure: Any, path: Path) -> None:
 
 def save(figure: Any, path: Path) -> list[Path]:
     """Writes a figure, and returns its files; a name without ending becomes a PNG and an SVG."""
-    paths = [path] if path.suffix else [path.with_name(path.name + end) for end in FORMATS[:2]]
+    paths = _files_of(path)
     for target in paths:
         with replacing(target) as temporary:
             write_figure(figure, temporary, target.suffix[1:].lower())

@@ -127,10 +127,26 @@ def _check_source(options: ScoreOptions, sentences: int) -> None:
 
 
 def _check_is_new(path: Path, options: ScoreOptions) -> None:
-    inputs = [options.file, options.source, options.tokenized_reference, options.reference]
-    inputs.append(options.out)
-    if path.resolve() in [Path(given).resolve() for given in inputs if given]:
-        raise UsageError(f"--detokenized {path}: is a file that is read")
+    inputs = (
+        options.file,
+        options.source,
+        options.tokenized_reference,
+        options.reference,
+        options.out,
+    )
+    for given in (Path(name) for name in inputs if name):
+        same = path.resolve() == given.resolve()
+        hard_link = path.is_file() and given.is_file() and path.samefile(given)
+        if same or hard_link:
+            raise UsageError(f"--detokenized {path}: is a file that is read")
+    if not path.is_file():
+        return
+    folder = path.resolve().parent
+    scored = [name.resolve().parent for name in (options.file, options.out) if name]
+    if path.suffix == ".json" or ((folder / RECORD).is_file() and folder not in scored):
+        raise UsageError(
+            f"--detokenized {path}: is a file of another run, or JSON; take another name"
+        )
 
 
 # -- what enters the record --------------------------------------------------------------------

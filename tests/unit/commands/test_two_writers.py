@@ -58,6 +58,24 @@ def test_what_cannot_be_read_is_not_replaced(here, capsys):
     assert (here / "text").read_text() == "mine"
 
 
+def test_outputs_are_not_written_over_records_inputs_and_text(here, capsys):
+    assert cli.main([*SCORE, "--out", "run/run.json"]) == 0
+    (here / "linked.de").hardlink_to(here / "r.de")
+    (here / "run/hypotheses.de").write_text("mine")
+    for name in ("run/run.json", "run/hypotheses.de", "linked.de"):
+        content = (here / name).read_bytes()
+        assert f"--detokenized {name}: " in refused(capsys, *SCORE, "--detokenized", name)
+        assert (here / name).read_bytes() == content
+    own = [*SCORE, "--out", "run/run.json", "--detokenized", "run/hypotheses.de"]
+    assert cli.main(own) == 0 and cli.main(own) == 0
+    figure = ["analyze", "curves", "run", "--plot"]
+    for name in ("notes.svg", "notes.png", "notes.pdf"):
+        (here / name).write_text("mine")
+        assert f"{name}' exists and is no figure" in refused(capsys, *figure, name)
+        assert (here / name).read_text() == "mine"
+    assert "notes.png' exists and is no figure" in refused(capsys, *figure, "notes")
+
+
 def test_one_of_two_gets_a_folder(here):
     with pytest.raises(UserError, match="new exists already"), making(here / "new") as mine:
         (mine / "file").write_text("mine")
