@@ -16,7 +16,6 @@ from ..errors import UsageError, UserError, did_you_mean, notify
 from ..files import folder_problem
 
 if TYPE_CHECKING:
-    from ..recipes.grid import GridOptions
     from ..recipes.plan import TrainPlan
     from ..steps import Grid, Line, Plan
     from ..table import Form, NamedColumns
@@ -364,19 +363,6 @@ def seeds_of(args: argparse.Namespace) -> list[int]:
     return list(args.seeds)
 
 
-def grid_options(args: argparse.Namespace) -> GridOptions:
-    """Returns the options of :func:`add_grid`; refuses those that do nothing."""
-    from ..recipes.grid import GridOptions
-
-    for name in ("partition", "minutes", "sbatch"):
-        if getattr(args, name) and args.on != "slurm":
-            flag = "time" if name == "minutes" else name
-            raise UsageError(f"--{flag}: goes with --on slurm")
-    if args.jobs and args.on:
-        raise UsageError(f"--jobs {args.jobs}: is for this machine; leave it out, or --on")
-    return values_of(GridOptions, args, sbatch=tuple(args.sbatch or ()))
-
-
 OF_GRID = (
     "seed",
     "seeds",
@@ -405,17 +391,12 @@ def do_runs(
         grid: of the command
         training_runs: of the grid
     """
-    estimates = getattr(args, "estimate", False)
-    for name in ("dry_run", "on", "status"):
-        if estimates and getattr(args, name):
-            flag = name.replace("_", "-")
-            raise UsageError(f"--estimate: trains a little on this machine; leave out --{flag}")
+    _check_grid(args)
     if args.dry_run:
         print_script(grid.plan(), command)
         _print_costs(training_runs)
         return
-    options = grid_options(args)
-    if estimates:
+    if getattr(args, "estimate", False):
         from ..recipes.estimate import measure
         from ..recipes.execution import Progress
 
@@ -423,10 +404,26 @@ def do_runs(
         _print_costs(training_runs)
         return
     from ..recipes.estimate import known
-    from ..recipes.grid import carry_out
+    from ..recipes.grid import GridOptions, carry_out
 
     _print_costs([plan for plan in training_runs if known(plan)])
-    carry_out(grid, options, args.gpus)
+    carry_out(grid, values_of(GridOptions, args, sbatch=tuple(args.sbatch or ())), args.gpus)
+
+
+def _check_grid(args: argparse.Namespace) -> None:
+    """Refuses options of :func:`add_grid` that would do nothing."""
+    for name in ("dry_run", "on", "status", "jobs"):
+        flag = name.replace("_", "-")
+        if getattr(args, "estimate", False) and getattr(args, name):
+            raise UsageError(f"--estimate: trains a little on this machine; leave out --{flag}")
+        if args.dry_run and name != "dry_run" and getattr(args, name):
+            raise UsageError(f"--dry-run: prints a script that runs anywhere; leave out --{flag}")
+    for name in ("partition", "minutes", "sbatch"):
+        if getattr(args, name) and args.on != "slurm":
+            flag = "time" if name == "minutes" else name
+            raise UsageError(f"--{flag}: goes with --on slurm")
+    if args.jobs and args.on:
+        raise UsageError(f"--jobs {args.jobs}: is for this machine; leave it out, or --on")
 
 
 def _print_costs(training_runs: Sequence[TrainPlan]) -> None:

@@ -223,6 +223,23 @@ def test_a_grid_is_submitted_without_what_is_finished(recipe, slurm, capsys):
         (["--on", "slurm", "--jobs", "2"], "--jobs 2: is for this machine"),
         (["--on", "slurm", "--time", "soon"], "--time: 'soon' is not a time"),
         (["--on", "slurm", "--sbatch", "account"], "--sbatch: 'account' is not NAME=VALUE"),
+        (
+            ["--dry-run", "--on", "slurm"],
+            "--dry-run: prints a script that runs anywhere; leave out --on",
+        ),
+        (
+            ["--dry-run", "--jobs", "2"],
+            "--dry-run: prints a script that runs anywhere; leave out --jo",
+        ),
+        (
+            ["--dry-run", "--status"],
+            "--dry-run: prints a script that runs anywhere; leave out --status",
+        ),
+        (["--dry-run", "--partition", "p"], "--partition: goes with --on slurm"),
+        (
+            ["--estimate", "--jobs", "2"],
+            "--estimate: trains a little on this machine; leave out --jobs",
+        ),
         (["--jobs", "0"], "--jobs: '0' is not a whole number from 1"),
         (["--seed", "3"], "--seed 3: contradicts --seeds"),
         (["--name", "x"], "--name: 'x' is for one"),
