@@ -49,6 +49,13 @@ def folder_problem(folder: Path) -> str | None:
     return None
 
 
+def is_same_file(path: Path, other: Path) -> bool:
+    """Returns True for one file by two names, links included; the file need not exist."""
+    if path.resolve() == other.resolve():
+        return True
+    return path.is_file() and other.is_file() and path.samefile(other)
+
+
 @contextmanager
 def locked(path: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Holds a lock on a folder or a (new) file; calls `busy` before waiting for another process."""

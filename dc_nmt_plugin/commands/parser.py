@@ -412,12 +412,13 @@ def do_runs(
 
 def _check_grid(args: argparse.Namespace) -> None:
     """Refuses options of :func:`add_grid` that would do nothing."""
-    for name in ("dry_run", "on", "status", "jobs"):
-        flag = name.replace("_", "-")
-        if getattr(args, "estimate", False) and getattr(args, name):
-            raise UsageError(f"--estimate: trains a little on this machine; leave out --{flag}")
-        if args.dry_run and name != "dry_run" and getattr(args, name):
-            raise UsageError(f"--dry-run: prints a script that runs anywhere; leave out --{flag}")
+    alone = {"estimate": "trains a little on this machine"}
+    alone["dry_run"] = "prints a script that runs anywhere"
+    for option, what_it_does in alone.items():
+        for name in ("dry_run", "on", "status", "jobs"):
+            if name != option and getattr(args, option, False) and getattr(args, name):
+                flags = option.replace("_", "-"), name.replace("_", "-")
+                raise UsageError(f"--{flags[0]}: {what_it_does}; leave out --{flags[1]}")
     for name in ("partition", "minutes", "sbatch"):
         if getattr(args, name) and args.on != "slurm":
             flag = "time" if name == "minutes" else name

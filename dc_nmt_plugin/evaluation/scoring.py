@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import UsageError, counted
-from ..files import write_lines
+from ..files import is_same_file, write_lines
 from ..runs.finding import path_from, text_file
 from ..runs.record import (
     RECORD,
@@ -127,23 +127,14 @@ def _check_source(options: ScoreOptions, sentences: int) -> None:
 
 
 def _check_is_new(path: Path, options: ScoreOptions) -> None:
-    inputs = (
-        options.file,
-        options.source,
-        options.tokenized_reference,
-        options.reference,
-        options.out,
-    )
-    for given in (Path(name) for name in inputs if name):
-        same = path.resolve() == given.resolve()
-        hard_link = path.is_file() and given.is_file() and path.samefile(given)
-        if same or hard_link:
-            raise UsageError(f"--detokenized {path}: is a file that is read")
-    if not path.is_file():
-        return
+    inputs = [options.file, options.source, options.tokenized_reference, options.reference]
+    inputs.append(options.out)
+    if any(is_same_file(path, Path(given)) for given in inputs if given):
+        raise UsageError(f"--detokenized {path}: is a file that is read")
     folder = path.resolve().parent
     scored = [name.resolve().parent for name in (options.file, options.out) if name]
-    if path.suffix == ".json" or ((folder / RECORD).is_file() and folder not in scored):
+    is_of_another_run = (folder / RECORD).is_file() and folder not in scored
+    if path.is_file() and (path.suffix == ".json" or is_of_another_run):
         raise UsageError(
             f"--detokenized {path}: is a file of another run, or JSON; take another name"
         )

@@ -16,7 +16,7 @@ from ..checkpoints.names import ANY_MEAN, MEAN, OF_TRAINING
 from ..errors import UsageError, UserError
 from ..evaluation.systems import files_of
 from ..evaluation.texts import Texts, load_texts
-from ..files import making, replacing, write_lines
+from ..files import is_same_file, making, replacing, write_lines
 from ..runs.finding import Run, located
 from ..runs.record import CURVE, RECORD, Decoding, Record, TextFile, read_record, update_record
 from ..text.segmentation import codes_folder, segmenter_of_codes
@@ -163,7 +163,7 @@ def save_checkpoint(state: dict[str, Any], path: Path, sources: Sequence[Path]) 
     """
     import torch
 
-    if path.is_file() and any(path.samefile(source) for source in sources):
+    if any(is_same_file(path, source) for source in sources):
         raise UsageError(f"--out {path}: is a checkpoint that is read; take another name")
     if re.fullmatch(rf"{OF_TRAINING}.*\.pt", path.name):
         # training would begin again from it, without the optimizer's state, or average would
