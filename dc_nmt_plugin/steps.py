@@ -26,6 +26,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from .errors import UserError
 from .files import write_text
 
 VARIABLE = re.compile(r"\$(\$|[A-Z_]+)")  # in a word; $$ is a dollar sign
@@ -216,13 +217,30 @@ def is_made(folder: Path, stamp: str) -> bool:
     return path.is_file() and path.read_text("utf-8", "replace").rstrip("\n") == stamp
 
 
+def check_is_ours(folder: Path) -> None:
+    """Refuses a folder without stamp, which would be replaced, unless it is empty.
+
+    Raises:
+        UserError: with what to do
+    """
+    if folder.is_dir() and ((folder / ".stamp").exists() or not any(folder.iterdir())):
+        return
+    if folder.exists():
+        raise UserError(f"{folder}: is somebody's, and would be replaced; move it, or change --out")
+
+
 @contextmanager
 def making_once(folder: Path, stamp: str = "") -> Iterator[Path]:
     """Yields ``FOLDER.part``, and gives it the name `folder` if the block succeeds.
 
     The log ``FOLDER.part.log`` becomes ``FOLDER.log``, which shows how the folder was made. After
     a failure the log alone remains, and the folder is what it was.
+
+    Raises:
+        UserError: the folder is to have a stamp, and is somebody's
     """
+    if stamp:
+        check_is_ours(folder)
     part = folder.with_name(f"{folder.name}{PART}")
     log = part.with_name(f"{part.name}.log")
     shutil.rmtree(part, ignore_errors=True)

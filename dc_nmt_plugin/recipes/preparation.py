@@ -48,7 +48,7 @@ def plan_text(options: TextOptions) -> tuple[Path, Stage]:
         the folder DATA, and the stage
 
     Raises:
-        UserError: an unknown task or architecture
+        UserError: an unknown task or architecture, or the text would be replaced
     """
     recipe = load(options.task)
     data = recipe.data_folder(options.out, options.sample)
@@ -57,8 +57,19 @@ def plan_text(options: TextOptions) -> tuple[Path, Stage]:
         stamp = stamp_of({"text": steps[0].stamp, "segmentation": set_values(segmentation)})
         steps.append(_segmenting(recipe, segmentation, stamp))
         steps.append(_binarising(recipe, segmentation, stamp))
+    _check_inputs(recipe, options, [data / step.folder.removeprefix("$DATA/") for step in steps])
     done = f"done; everything is in {data}"
     return data, Stage("$DATA", steps, [_workers()], end_note=done)
+
+
+def _check_inputs(recipe: Recipe, options: TextOptions, replaced: Sequence[Path]) -> None:
+    """Refuses folders that would be replaced although the recipe reads a file there."""
+    inputs = [path for file in recipe.task.files.values() if (path := recipe.local(file))]
+    inputs += [options.raw] if options.raw else []
+    for path in inputs:
+        for folder in replaced:
+            if path.resolve().is_relative_to(folder.resolve()):
+                raise UserError(f"{path}: is read, and {folder} is made anew; give another --out")
 
 
 def _segmentations(recipe: Recipe, options: TextOptions) -> list[Segmentation]:

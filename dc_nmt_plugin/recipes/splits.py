@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..errors import UserError, counted
-from ..files import write_json, write_lines, write_parallel
+from ..files import is_same_file, write_json, write_lines, write_parallel
 from ..table import format_table
 from ..text.checks import bare
 from ..text.lines import stream_lines
@@ -35,9 +35,10 @@ def make_text(corpora: Corpora, to: Path) -> dict[str, int]:
         split → pairs
 
     Raises:
-        UserError: files are missing, damaged, or not those of the paper
+        UserError: files are missing, damaged, or not those of the paper, or would be replaced
     """
     recipe, sample = corpora.recipe, corpora.sample
+    _check_is_new(to, recipe)
     parts = {
         split: [part for part in recipe.split_parts(split) if corpora.prepare(part)]
         for split in recipe.splits
@@ -67,6 +68,18 @@ def make_text(corpora: Corpora, to: Path) -> dict[str, int]:
     }
     write_json(to / "manifest.json", manifest)
     return counts
+
+
+def _check_is_new(to: Path, recipe: Recipe) -> None:
+    """Refuses a folder with files of these names that no recipe made, or that are read."""
+    names = [f"{split}.{language}" for split in recipe.splits for language in recipe.pair]
+    there = [to / name for name in names if (to / name).exists()]
+    read = [path for file in recipe.task.files.values() if (path := recipe.local(file))]
+    replaced = [path for path in there if any(is_same_file(path, each) for each in read)]
+    if not (to / "manifest.json").is_file():
+        replaced += there
+    if replaced:
+        raise UserError(f"--out {to}: {replaced[0]} would be replaced; take another folder")
 
 
 def _write_all(

@@ -13,8 +13,12 @@ CPU=$([ "$GPUS" -gt 0 ] || python -c "from dc_nmt_plugin import machine; print('
 [ "$GPUS" -gt 0 ] || export CUDA_VISIBLE_DEVICES=
 # lock FOLDER: waits for another job in it
 lock() { mkdir -p "$1"; exec 9> "$1/.lock"; ! command -v flock > /dev/null || flock 9; }
-# made FOLDER STAMP: tells whether the folder is whole, and of the same settings
-made() { [ "$(cat "$1/.stamp" 2> /dev/null)" = "$2" ]; }
+# made FOLDER STAMP: is the folder whole, and of the same settings? Ends if it is somebody's
+made() {
+  [ -e "$1/.stamp" ] || [ -z "$(ls -A "$1" 2> /dev/null)" ] ||
+    { echo "$1: is somebody's, and would be replaced; move it, or change OUT" >&2; exit 1; }
+  [ "$(cat "$1/.stamp" 2> /dev/null)" = "$2" ]
+}
 # begin FOLDER, finish FOLDER [STAMP]: the folder gets its name when it is whole
 begin() { TO=$1.part; rm -rf "$TO"; mkdir -p "$TO"; }
 finish() {

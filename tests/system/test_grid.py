@@ -288,6 +288,7 @@ def test_the_script_of_a_grid_is_an_array_too(recipe, capsys, tmp_path):
         environment = {**os.environ, "PATH": path, "FAIL": f"/{fails}/"}
         environment |= {"SLURM_ARRAY_TASK_ID": task} if task else {}
         (recipe / "data/raw/tokenised").mkdir(parents=True)
+        (recipe / "data/raw/.stamp").touch()
         script_of_runs = script.replace("cat ", ": ").replace("rm ", "rm -f ")
         done = subprocess.run(["bash", "-c", script_of_runs], env=environment, capture_output=True)
         calls = (tmp_path / "calls").read_text().splitlines()

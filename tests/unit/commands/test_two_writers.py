@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from helpers import toy_text
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
@@ -74,6 +75,40 @@ def test_outputs_are_not_written_over_records_inputs_and_text(here, capsys):
         assert f"{name}' exists and is no figure" in refused(capsys, *figure, name)
         assert (here / name).read_text() == "mine"
     assert "notes.png' exists and is no figure" in refused(capsys, *figure, "notes")
+
+
+def test_text_of_a_user_is_not_replaced_by_a_recipe_s(here, capsys):
+    """Also where the recipe reads it: `data/raw` is a usual place for raw text."""
+    raw = here / "data/raw"
+    raw.mkdir(parents=True)
+    new = ["new", "mine", "--bpe", "100"]
+    for split, pairs in (("train", 210), ("valid", 12), ("test", 12)):
+        sides = zip(*toy_text("de", "en", pairs, seed=pairs + len(split)), strict=True)
+        new += [f"--{split}", *(f"data/raw/{split}.{language}" for language in ("de", "en"))]
+        for path, lines in zip(new[-2:], sides, strict=True):
+            (here / path).write_text("\n".join(lines) + "\n", "utf-8")
+    before = {path: path.read_bytes() for path in raw.iterdir()}
+    assert cli.main(new) == 0
+    capsys.readouterr()
+    prepare = ["prepare", "mine", "--out"]
+    assert "data/raw/train.de: is read, and data/raw is made" in refused(capsys, *prepare, ".")
+    text = ["recipe", "text", "mine", "--work", "work", "--out", "data/raw"]
+    assert "--out data/raw: data/raw/train.de would be" in refused(capsys, *text)
+    (raw / "manifest.json").touch()
+    assert "--out data/raw: data/raw/train.de would be" in refused(capsys, *text)
+    (raw / "manifest.json").unlink()
+
+    (here / "other/data/bin").mkdir(parents=True)
+    (here / "other/data/bin/thesis.tex").write_text("mine")
+    assert cli.main([*prepare, "other", "--dry-run"]) == 0
+    script = capsys.readouterr().out
+    assert "other/data/bin: is somebody's, and would be" in refused(capsys, *prepare, "other")
+    assert not (here / "other/data/raw").exists(), "nothing was prepared before"
+    (here / "other/data/bin").rename(here / "other/data/raw")
+    done = subprocess.run(["bash"], input=script, text=True, capture_output=True, check=False)
+    assert done.returncode == 1 and "other/data/raw: is somebody's" in done.stderr
+    assert (here / "other/data/raw/thesis.tex").read_text() == "mine"
+    assert before == {path: path.read_bytes() for path in raw.iterdir()}
 
 
 def test_one_of_two_gets_a_folder(here):
