@@ -217,7 +217,7 @@ def is_made(folder: Path, stamp: str) -> bool:
     return path.is_file() and path.read_text("utf-8", "replace").rstrip("\n") == stamp
 
 
-def check_is_ours(folder: Path) -> None:
+def check_replaceable(folder: Path) -> None:
     """Refuses a folder without stamp, which would be replaced, unless it is empty.
 
     Raises:
@@ -240,7 +240,7 @@ def making_once(folder: Path, stamp: str = "") -> Iterator[Path]:
         UserError: the folder is to have a stamp, and is somebody's
     """
     if stamp:
-        check_is_ours(folder)
+        check_replaceable(folder)
     part = folder.with_name(f"{folder.name}{PART}")
     log = part.with_name(f"{part.name}.log")
     shutil.rmtree(part, ignore_errors=True)

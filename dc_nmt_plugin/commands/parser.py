@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..errors import UsageError, UserError, did_you_mean, notify
 from ..files import folder_problem
+from ..flags import flag_name, listed
 
 if TYPE_CHECKING:
     from ..recipes.plan import TrainPlan
@@ -261,16 +262,10 @@ def add_forms(parser: argparse.ArgumentParser, *forms: str) -> None:
         group.add_argument(f"--{form}", action="store_true", help="print this form of the table")
     parser.add_argument(
         "--columns",
-        type=_names,
+        type=listed,
         metavar="NAMES",
         help="columns, separated by commas; default: all, and in LaTeX those that fit a page",
     )
-
-
-def _names(text: str) -> list[str]:
-    from ..flags import listed
-
-    return listed(text)
 
 
 def print_columns(columns: NamedColumns, names: Sequence[str]) -> None:
@@ -363,6 +358,10 @@ def seeds_of(args: argparse.Namespace) -> list[int]:
     return list(args.seeds)
 
 
+INSTEAD_OF_RUNS = {  # options → what they do
+    "estimate": "trains a little on this machine",
+    "dry_run": "prints a script that runs anywhere",
+}
 OF_GRID = (
     "seed",
     "seeds",
@@ -412,13 +411,11 @@ def do_runs(
 
 def _check_grid(args: argparse.Namespace) -> None:
     """Refuses options of :func:`add_grid` that would do nothing."""
-    alone = {"estimate": "trains a little on this machine"}
-    alone["dry_run"] = "prints a script that runs anywhere"
-    for option, what_it_does in alone.items():
+    for option, what_it_does in INSTEAD_OF_RUNS.items():
         for name in ("dry_run", "on", "status", "jobs"):
             if name != option and getattr(args, option, False) and getattr(args, name):
-                flags = option.replace("_", "-"), name.replace("_", "-")
-                raise UsageError(f"--{flags[0]}: {what_it_does}; leave out --{flags[1]}")
+                problem = f"{what_it_does}; leave out {flag_name(name)}"
+                raise UsageError(f"{flag_name(option)}: {problem}")
     for name in ("partition", "minutes", "sbatch"):
         if getattr(args, name) and args.on != "slurm":
             flag = "time" if name == "minutes" else name

@@ -130,7 +130,7 @@ def sentence(plan: TrainPlan, measured: Measurement | None) -> str:
 
 
 def lines(plans: Sequence[TrainPlan]) -> list[str]:
-    """Returns the cost of each system, of all runs together, and what is not in it."""
+    """Returns the cost of each system and of all runs together, and what both leave out."""
     systems = _systems(plans)
     measurements = [known(plan) for plan in systems]
     texts = [sentence(*pair) for pair in zip(systems, measurements, strict=True)]

@@ -22,7 +22,7 @@ from ..steps import (
     Stage,
     Step,
     Variable,
-    check_is_ours,
+    check_replaceable,
     command_text,
     filled,
     filled_words,
@@ -92,7 +92,7 @@ def _run_stage(stage: Stage, variables: Mapping[str, Variable], progress: Progre
     with locked(folder / ".lock", lambda: progress.say(f"waiting for another recipe in {folder}")):
         for step in stage.steps:  # before hours of work
             if step.stamp:
-                check_is_ours(Path(filled(step.folder, variables)))
+                check_replaceable(Path(filled(step.folder, variables)))
         for step in stage.steps:
             if _is_done(step, variables):
                 progress.say(f"{step.name}: done before")

@@ -64,9 +64,7 @@ def plan_text(options: TextOptions) -> tuple[Path, Stage]:
 
 def _check_inputs(recipe: Recipe, options: TextOptions, replaced: Sequence[Path]) -> None:
     """Refuses folders that would be replaced although the recipe reads a file there."""
-    inputs = [path for file in recipe.task.files.values() if (path := recipe.local(file))]
-    inputs += [options.raw] if options.raw else []
-    for path in inputs:
+    for path in (*recipe.local_files(), *([options.raw] if options.raw else [])):
         for folder in replaced:
             if path.resolve().is_relative_to(folder.resolve()):
                 raise UserError(f"{path}: is read, and {folder} is made anew; give another --out")

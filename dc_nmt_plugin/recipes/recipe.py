@@ -322,6 +322,10 @@ class Recipe:
         """Returns the path of a file on this machine, from the recipe."""
         return self.path.parent / file.path if file.path else None
 
+    def local_files(self) -> list[Path]:
+        """Returns the paths of all files on this machine that the recipe reads."""
+        return [path for file in self.task.files.values() if (path := self.local(file))]
+
     def output_folder(self, name: str, out: Path | None, sample: int | None) -> Path:
         """Returns the folder of data and runs: ``out``, else the recipe's or ``runs/NAME``.
 

@@ -38,7 +38,7 @@ def make_text(corpora: Corpora, to: Path) -> dict[str, int]:
         UserError: files are missing, damaged, or not those of the paper, or would be replaced
     """
     recipe, sample = corpora.recipe, corpora.sample
-    _check_is_new(to, recipe)
+    _check_replaces_nothing(to, recipe)
     parts = {
         split: [part for part in recipe.split_parts(split) if corpora.prepare(part)]
         for split in recipe.splits
@@ -70,12 +70,12 @@ def make_text(corpora: Corpora, to: Path) -> dict[str, int]:
     return counts
 
 
-def _check_is_new(to: Path, recipe: Recipe) -> None:
+def _check_replaces_nothing(to: Path, recipe: Recipe) -> None:
     """Refuses a folder with files of these names that no recipe made, or that are read."""
     names = [f"{split}.{language}" for split in recipe.splits for language in recipe.pair]
     there = [to / name for name in names if (to / name).exists()]
-    read = [path for file in recipe.task.files.values() if (path := recipe.local(file))]
-    replaced = [path for path in there if any(is_same_file(path, each) for each in read)]
+    read = recipe.local_files()
+    replaced = [path for path in there if any(is_same_file(path, source) for source in read)]
     if not (to / "manifest.json").is_file():
         replaced += there
     if replaced:

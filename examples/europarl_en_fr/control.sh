@@ -42,7 +42,7 @@ PATH=$PATH:$ROOT/.venv/bin # an environment that is in use comes first
 need dc-nmt "run scripts/setup.sh"
 export PYTHONPATH=$ROOT${PYTHONPATH:+:$PYTHONPATH}
 python=python
-python -c "from importlib.util import find_spec as f; exit(not (f('torch') and f('fairseq')))" || python=$ROOT/.venv/bin/python # that of the system
+python -c "import torch, fairseq" 2>/dev/null || python=$ROOT/.venv/bin/python # that of the system
 out=${out:-runs/europarl_en_fr${sample:+-sample${sample[1]}}}
 [ -d "$out/data/bin" ] || die "$out/data/bin is missing: scripts/prepare.sh europarl_en_fr --raw FOLDER ${sample[*]-} makes it"
 gpu=("$HERE/gpu.sh" "${device[@]}" "${sample[@]}" --out "$out")

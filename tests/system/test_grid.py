@@ -229,7 +229,7 @@ def test_a_grid_is_submitted_without_what_is_finished(recipe, slurm, capsys):
         ),
         (
             ["--dry-run", "--jobs", "2"],
-            "--dry-run: prints a script that runs anywhere; leave out --jo",
+            "--dry-run: prints a script that runs anywhere; leave out --jobs",
         ),
         (
             ["--dry-run", "--status"],

@@ -174,7 +174,7 @@ def test_a_wrong_value_is_one_sentence(words, message, call):
     assert "--quiet" not in errors
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="is Linux's")
+@pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="reads /proc")
 def test_more_text_than_memory_is_one_sentence(tmp_path):
     def limit():
         pages = int(Path("/proc/self/statm").read_text().split()[0])

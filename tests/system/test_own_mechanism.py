@@ -128,7 +128,7 @@ def test_no_file_of_a_run_has_a_folder_imported(save, corpus, folder, tmp_path):
     run(tmp_path, "dc-nmt", "export", save, "--run", tmp_path / "packed").good()  # needs no model
 
 
-def test_hydra_and_the_variable(corpus, folder, tmp_path):
+def test_hydra_and_the_variable(corpus, folder, bare, tmp_path):
     variable = {VARIABLE: str(folder)}
     words = [f"model.{name[2:].replace('-', '_')}" for name in SMALL[::2]]
     words = [f"{name}={value}" for name, value in zip(words, SMALL[1::2], strict=True)]
@@ -138,7 +138,8 @@ def test_hydra_and_the_variable(corpus, folder, tmp_path):
         dataset.max_tokens=80 dataset.num_workers=0 dataset.disable_validation=true
         common.cpu=true common.user_dir={folder} checkpoint.save_dir={tmp_path}/save
         hydra.run.dir={tmp_path}/hydra""".split()
-    done = run(tmp_path, "hydra-train", *words).good()
+    code = "from fairseq_cli.hydra_train import cli_main; cli_main()"
+    done = bare.run(code, *words, folder=tmp_path, path=[ROOT]).good()
     assert "the folder runs" in done.output
     record = read_record(tmp_path / "save")
     assert record.settings["gaussian-window"] == 2.5
@@ -245,6 +246,7 @@ def test_the_page_from_an_empty_folder(tmp_path):
         printed[" ".join(words[1:3])] = done.output
     table = printed["results mine"]
     assert all(name in table for name in ("transformer_standard", "gaussian-s1", "talking_heads"))
+    assert "\ngaussian-s1 " in printed["compare mine/transformer_standard-s1"]
     assert "all rules hold" in printed["check-mechanism talking_heads"]
     (python,) = (text for head, text in blocks if head == "python")
     script = tmp_path / "use.py"

@@ -117,7 +117,9 @@ def test_a_wrong_file_without_a_checksum_is_refused(sources, tmp_path):
     raw = tmp_path / "raw"
     raw.mkdir()
     (raw / "x.tgz").write_bytes(b"<!DOCTYPE html><p>quota</p>")
-    with pytest.raises(UserError, match=r"something else \(it begins with b'<!DO'\)"):
+    with pytest.raises(
+        UserError, match=r"x\.tgz: is not the file but something else \(it begins with b'<!DO'\)"
+    ):
         sources("gone", raw=raw).path("x.tgz")
     (raw / "x.tgz").write_bytes(DATA)
     assert sources("gone", raw=raw).path("x.tgz") == raw / "x.tgz"
