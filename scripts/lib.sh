@@ -69,7 +69,7 @@ find_python() {
   for candidate in "${places[@]}"; do
     candidate=$(command -v "$candidate" 2>/dev/null) || continue
     if python_is_usable "$candidate" "$asked" >/dev/null; then
-      "$candidate" -c 'import sys; print(sys.executable)'
+      "$candidate" -I -c 'import sys; print(sys.executable)'
       return
     fi
   done
@@ -80,7 +80,7 @@ find_python() {
 environment_folder() {
   case ${1:-} in
     "") printf '%s\n' "$ROOT/.venv" ;;
-    */*) printf '%s\n' "$ROOT/.venv-$("$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])')" ;;
+    */*) printf '%s\n' "$ROOT/.venv-$("$1" -I -c 'import sys; print("%d.%d" % sys.version_info[:2])')" ;;
     *) printf '%s\n' "$ROOT/.venv-$1" ;;
   esac
 }
@@ -98,7 +98,7 @@ use_environment() {
     PYTHON=$(command -v "$DC_NMT_PYTHON")
     # another checkout that shares it may have installed itself since
     export PYTHONPATH=$ROOT${PYTHONPATH:+:$PYTHONPATH}
-    PATH=$("$PYTHON" -c 'import sysconfig; print(sysconfig.get_path("scripts"))'):$PATH
+    PATH=$("$PYTHON" -I -c 'import sysconfig; print(sysconfig.get_path("scripts"))'):$PATH
   else
     PYTHON=$(environment_folder "$asked")/bin/python
     PATH=$(dirname "$PYTHON"):$PATH

@@ -7,6 +7,8 @@ starts, watches and, at a time limit, starts again.
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -38,6 +40,7 @@ from .plan import visible_gpus
 JOBS = "jobs"  # folder beside the runs: what submitit writes, and the logs of the jobs
 LAST_LINES = 500  # of a log; a training that goes on begins with some hundred others
 POLL, SHOW = 0.5, 30  # seconds between two looks at the jobs, and between two lines about them
+PYTHON = f"{shlex.quote(sys.executable)} -P"  # also where sbatch does not hand the environment on
 A_DAY, NO_LIMIT = 60 * 24, 60 * 24 * 365  # minutes
 
 
@@ -100,6 +103,8 @@ def submitit() -> Any:
         raise UserError(
             "--jobs, --on: submitit is not installed: pip install 'dc_nmt_plugin[slurm]'"
         ) from error
+    # submitit starts python -m, which would import a yaml.py or torch.py of the working folder
+    os.environ["PYTHONSAFEPATH"] = "1"
     return submitit
 
 
@@ -269,7 +274,7 @@ def _end(ended: Sequence[tuple[GridRun, Any]], progress: Progress) -> dict[str, 
 
 
 def _start(run: GridRun, slot: int, jobs: int, gpus: int) -> Any:
-    executor = submitit().LocalExecutor(jobs_folder(run) / run.folder.name)
+    executor = submitit().LocalExecutor(jobs_folder(run) / run.folder.name, python=PYTHON)
     executor.update_parameters(timeout_min=NO_LIMIT, stderr_to_stdout=True)
     environment = {}
     if gpus:
@@ -341,7 +346,7 @@ def submit(grid: Grid, cluster: Cluster) -> list[str]:
     runs = grid.runs
     variables = {variable.name: variable for variable in grid.variables}
     folder = jobs_folder(runs[0])
-    executor = submitit().SlurmExecutor(folder, max_num_timeout=10**6)
+    executor = submitit().SlurmExecutor(folder, max_num_timeout=10**6, python=PYTHON)
     common: dict[str, Any] = {"time": cluster.minutes, "stderr_to_stdout": True}
     if cluster.partition:
         common["partition"] = cluster.partition
@@ -363,7 +368,7 @@ def submit(grid: Grid, cluster: Cluster) -> list[str]:
         _remember(run, "slurm", job)
         lines.append(f"{job.job_id}: {run.name}")
     if grid.table is not None:
-        last = submitit().SlurmExecutor(folder, max_num_timeout=10**6)
+        last = submitit().SlurmExecutor(folder, max_num_timeout=10**6, python=PYTHON)
         ids = ":".join(dict.fromkeys(job.job_id.partition("_")[0] for job in jobs))
         last.update_parameters(**common, dependency=f"afterany:{ids}", job_name="dc-nmt-table")
         lines_after = tuple(filled_line(line, variables) for line in (*grid.analyses, grid.table))

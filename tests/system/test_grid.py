@@ -68,6 +68,21 @@ def test_side_by_side_one_fails_and_the_others_go_on(cwd, capsys):
     assert [line.split()[1] for line in status[2:] if line.strip()][:1] == ["failed"]
 
 
+STRANGERS = ("dc_nmt_plugin", "fairseq", "submitit", "torch", "yaml")
+
+
+def write_strangers(folder):
+    """Writes modules that anybody may have in his folder, and that must not be imported."""
+    for name in STRANGERS:
+        (folder / f"{name}.py").write_text(f'open("{name} was imported", "w")\n')
+
+
+def test_no_code_of_the_working_folder_is_run_side_by_side(cwd):
+    write_strangers(cwd)
+    assert run_side_by_side([grid_run("a-s1", "recipe", "list")], 1, 0, Progress()) == {}
+    assert not list(cwd.glob("* was imported"))
+
+
 def test_one_after_the_other_one_fails_and_the_others_go_on(cwd, capsys):
     made = []
 
@@ -122,17 +137,21 @@ class Slurm:
         text = (self.spool / f"{job}.sh").read_text()
         return dict(re.findall(r"#SBATCH --([\w-]+)=(.+)", text))
 
-    def start(self, job: int, task: int | None = None) -> subprocess.Popen[bytes]:
+    def start(
+        self, job: int, task: int | None = None, without: str = ""
+    ) -> subprocess.Popen[bytes]:
         names = {"JOB_ID": job, "NTASKS": 1, "PROCID": 0, "LOCALID": 0, "NODEID": 0}
         if task is not None:
             names |= {"JOB_ID": 100 + task, "ARRAY_JOB_ID": job, "ARRAY_TASK_ID": task}
         environment = {f"SLURM_{name}": str(value) for name, value in names.items()}
         words = ["bash", "-e", str(self.spool / f"{job}.sh")]
+        environment = {**os.environ, **environment}
+        environment.pop(without, None)
         log = open(self.spool / "log", "ab")  # noqa: SIM115
-        return subprocess.Popen(words, env={**os.environ, **environment}, stdout=log, stderr=log)
+        return subprocess.Popen(words, env=environment, stdout=log, stderr=log)
 
-    def run(self, job: int, task: int | None = None) -> None:
-        assert self.start(job, task).wait(200) == 0, (self.spool / "log").read_text()
+    def run(self, job: int, task: int | None = None, without: str = "") -> None:
+        assert self.start(job, task, without).wait(200) == 0, (self.spool / "log").read_text()
 
 
 @pytest.fixture
@@ -176,6 +195,16 @@ def test_jobs_on_slurm_in_any_order_and_one_beyond_its_time_limit(recipe, slurm,
     slurm.run(2, task=0)
     assert Path("waits/data/bin/.stamp").is_file()
     slurm.run(3)
+
+
+def test_no_code_of_the_working_folder_is_run_on_slurm(cwd, slurm):
+    write_strangers(cwd)
+    runs = [grid_run("a-s1", "recipe", "list")]
+    submit(Grid(runs, table=dc_nmt(["recipe", "list"])), Cluster(1, 0))
+    # a cluster may not hand the environment on
+    for job in (1, 2):
+        slurm.run(job, without="PYTHONSAFEPATH")
+    assert not list(cwd.glob("* was imported"))
 
 
 def words_of(path):
