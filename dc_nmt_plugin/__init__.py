@@ -14,7 +14,7 @@ __version__ = "1.0.0"
 
 # public name → where it is
 _PUBLIC = {
-    "load": "inference.loaded_run:load_run",
+    "load": "laboratory.inference.loaded_run:load_run",
     "recording": "modules.core.recording:recording",
     "build": "models.transformer.model:build",
     "TransformerConfig": "models.transformer.config:TransformerConfig",
@@ -37,7 +37,7 @@ _PUBLIC = {
     "CrossAggregationSelfAttention": "modules.cross_aggregation:CrossAggregationSelfAttention",
     "Flow": "modules.core.flow:Flow",
     "SequenceMask": "modules.core.masks:SequenceMask",
-    "METRICS": "evaluation.metrics:METRICS",
+    "METRICS": "laboratory.evaluation.metrics:METRICS",
 }
 
 

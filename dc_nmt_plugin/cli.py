@@ -16,9 +16,10 @@ from . import __version__
 from .errors import TextWarning, UsageError, UserError, check_choices, notify
 from .files import MAKE_ROOM, no_space
 from .flags import USER_DIR_VARIABLE
+from .laboratory.dispatch import run_command
 
 # title with an example → command → description; each has main(argv) in a file of its name in
-# commands/
+# laboratory/commands/ or study/commands/
 GROUPS = {
     "your own text, for example: dc-nmt new mine --train a.de a.en; dc-nmt run mine": {
         "new": "make a recipe for your own text",
@@ -116,9 +117,8 @@ def _run(name: str, words: list[str]) -> int:
     check_choices("command", [name], COMMANDS, "dc-nmt --help")
     if USER_DIR_VARIABLE in os.environ:
         importlib.import_module("dc_nmt_plugin.extension").import_from_variable()
-    module = importlib.import_module(f"dc_nmt_plugin.commands.{name.replace('-', '_')}")
     try:
-        return int(module.main(words) or 0)
+        return run_command([name, *words])
     except SystemExit as end:
         if end.code:
             raise

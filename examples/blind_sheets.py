@@ -11,7 +11,7 @@ import sys
 from itertools import combinations
 from pathlib import Path
 
-from dc_nmt_plugin.evaluation.systems import PlainTextOptions, load_systems
+from dc_nmt_plugin.laboratory.evaluation.systems import PlainTextOptions, load_systems
 
 SENTENCES, ANSWER = 50, "better (A, B or =)"
 

@@ -3,7 +3,7 @@
 
 usage: scripts/count_models.py
 
-It writes dc_nmt_plugin/papers/models.yaml. Run it when a table, an architecture or a recipe
+It writes dc_nmt_plugin/study/papers/models.yaml. Run it when a table, an architecture or a recipe
 changes; tests/unit/papers/test_plan.py names the missing models.
 """
 
@@ -13,12 +13,12 @@ import re
 from functools import cache
 
 from dc_nmt_plugin.files import write_text
-from dc_nmt_plugin.models.count import build_without_memory, count, dummy_dictionary
-from dc_nmt_plugin.papers.parameters import fitted_vocabulary, parsed_settings
-from dc_nmt_plugin.papers.reader import read_documents
-from dc_nmt_plugin.papers.selection import runs_of
-from dc_nmt_plugin.papers.systems import MODELS, Training
-from dc_nmt_plugin.recipes.recipe import load
+from dc_nmt_plugin.laboratory.parameter_count import build_without_memory, count, dummy_dictionary
+from dc_nmt_plugin.laboratory.recipes.recipe import load
+from dc_nmt_plugin.study.papers.parameters import fitted_vocabulary, parsed_settings
+from dc_nmt_plugin.study.papers.reader import read_documents
+from dc_nmt_plugin.study.papers.selection import runs_of
+from dc_nmt_plugin.study.papers.systems import MODELS, Training
 
 HEAD = "# Parameters of the model of each training run; scripts/count_models.py writes this file."
 

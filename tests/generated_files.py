@@ -19,8 +19,8 @@ from xml.sax.saxutils import escape
 import yaml
 from helpers import toy_text
 
-from dc_nmt_plugin.recipes.recipe import TASKS, Part, Recipe
-from dc_nmt_plugin.text.tokenizers import tokenize
+from dc_nmt_plugin.laboratory.raw_text.tokenizers import tokenize
+from dc_nmt_plugin.laboratory.recipes.recipe import TASKS, Part, Recipe
 
 Pairs = Sequence[tuple[str, str]]
 XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<mteval>\n'

@@ -26,8 +26,12 @@ SYSTEMS = {  # name → architecture and flags
 
 def parameters(types: int) -> dict[str, int]:
     """Returns the parameters of each system's model with a dictionary of so many types."""
-    from dc_nmt_plugin.models.count import build_without_memory, count, dummy_dictionary
-    from dc_nmt_plugin.papers.parameters import parsed_settings
+    from dc_nmt_plugin.laboratory.parameter_count import (
+        build_without_memory,
+        count,
+        dummy_dictionary,
+    )
+    from dc_nmt_plugin.study.papers.parameters import parsed_settings
 
     counts = {}
     for name, words in SYSTEMS.items():
@@ -47,7 +51,7 @@ def main() -> None:
         for name in args.words:
             print(f"{name}={SYSTEMS[name]}")
         return
-    from dc_nmt_plugin.table import markdown_table
+    from dc_nmt_plugin.laboratory.table import markdown_table
 
     types = TYPES
     if args.data:

@@ -12,8 +12,8 @@ from unittest.mock import patch
 from source_code import ROOT
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.analysis import ANALYSES
-from dc_nmt_plugin.table import markdown_table
+from dc_nmt_plugin.laboratory.table import markdown_table
+from dc_nmt_plugin.study.analysis import ANALYSES
 
 WIDTH = "100"  # of help, characters
 
@@ -45,7 +45,7 @@ def published(document: str, part: str = "") -> str:
         document: of the register
         part: an item's name, or a chapter of the thesis, such as ``3``; default all of the document
     """
-    from dc_nmt_plugin.papers.reader import read_document
+    from dc_nmt_plugin.study.papers.reader import read_document
 
     blocks = []
     for item in read_document(document).items:
@@ -90,7 +90,7 @@ def claims(document: str) -> str:
 
 def missing(document: str) -> str:
     """What of a document no command can make, and why."""
-    from dc_nmt_plugin.papers.reader import read_document
+    from dc_nmt_plugin.study.papers.reader import read_document
 
     by_reason: dict[str, list[str]] = {}
     for item in read_document(document).items:
@@ -123,8 +123,8 @@ def presets(family: str) -> str:
 
 def flags(architecture: str, prefix: str = "") -> str:
     """The flags of an architecture, those that begin with a prefix."""
-    from dc_nmt_plugin.commands.arch_flags import valid_values, value_text
     from dc_nmt_plugin.flags import flag_name
+    from dc_nmt_plugin.laboratory.commands.arch_flags import valid_values, value_text
     from dc_nmt_plugin.models.presets import architectures
 
     described = architectures()[architecture]
@@ -143,7 +143,7 @@ def flags(architecture: str, prefix: str = "") -> str:
 
 def training(architecture: str) -> str:
     """A command that trains an architecture as its paper did."""
-    from dc_nmt_plugin.commands.arch_flags import training_command
+    from dc_nmt_plugin.laboratory.commands.arch_flags import training_command
     from dc_nmt_plugin.models.presets import architectures
 
     command, _ = training_command(architectures()[architecture], "dc_nmt_plugin")

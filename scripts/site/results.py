@@ -17,10 +17,10 @@ from pathlib import Path
 
 from source_code import ROOT
 
-from dc_nmt_plugin.analysis.figure import COLOURS, new_figure, write_figure
-from dc_nmt_plugin.evaluation.rows import ResultRow, ResultTable
+from dc_nmt_plugin.laboratory.evaluation.rows import ResultRow, ResultTable
+from dc_nmt_plugin.laboratory.table import markdown_table
 from dc_nmt_plugin.runs.record import read_record
-from dc_nmt_plugin.table import markdown_table
+from dc_nmt_plugin.study.analysis.figure import COLOURS, new_figure, write_figure
 
 HERE = ROOT / "examples" / "multi30k_en_de"
 BASELINE = "transformer_standard"

@@ -11,7 +11,7 @@ from recurrent import MODELS
 from recurrent import build as build_recurrent
 from variants import PRE_NORM, VARIANTS
 
-from dc_nmt_plugin.ground_rules import slope_and_gradient
+from dc_nmt_plugin.laboratory.ground_rules import slope_and_gradient
 from dc_nmt_plugin.models.options import read_config
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.modules.layer_aggregation import (

@@ -6,7 +6,7 @@ from helpers import build, perturb
 from reference.base_block import rms_norm, swiglu_network
 
 from dc_nmt_plugin.errors import ConfigError
-from dc_nmt_plugin.models.count import count
+from dc_nmt_plugin.laboratory.parameter_count import count
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.modules.feed_forward import gated_width
 from dc_nmt_plugin.modules.mechanisms import BASES, NORMS, POSITIONS

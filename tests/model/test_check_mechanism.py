@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from dc_nmt_plugin import Aggregation, SelfAttention, cli
-from dc_nmt_plugin.ground_rules import check
+from dc_nmt_plugin.laboratory.ground_rules import check
 from dc_nmt_plugin.modules.mechanisms import (
     SELF_ATTENTIONS,
     SOURCE_FEATURES,

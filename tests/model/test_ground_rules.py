@@ -16,7 +16,7 @@ from variants import MODULES, VARIANTS
 
 from dc_nmt_plugin.criterions.joint_loss import JointLossCriterion
 from dc_nmt_plugin.errors import ConfigError
-from dc_nmt_plugin.ground_rules import (
+from dc_nmt_plugin.laboratory.ground_rules import (
     check_causality,
     check_decoding,
     check_padding,

@@ -13,12 +13,12 @@ from helpers import build, few, sample, sentences, task
 
 from dc_nmt_plugin.errors import ConfigError
 from dc_nmt_plugin.flags import PUBLISHED
-from dc_nmt_plugin.models.count import build_without_memory, count
+from dc_nmt_plugin.laboratory.parameter_count import build_without_memory, count
 from dc_nmt_plugin.models.options import read_config
 from dc_nmt_plugin.models.presets import FAMILIES, SIZES, architectures
 from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.models.transformer.model import TransformerModel
-from dc_nmt_plugin.papers.parameters import published_items, published_rows
+from dc_nmt_plugin.study.papers.parameters import published_items, published_rows
 
 ITEMS = dict(published_items())
 PAPERS = yaml.safe_load((ROOT / "tests/data/presets.yaml").read_text("utf-8"))

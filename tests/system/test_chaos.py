@@ -16,8 +16,8 @@ from helpers import toy_text
 from leavings import differences
 
 from dc_nmt_plugin import cli, steps
-from dc_nmt_plugin.recipes import estimate, plan, preparation
-from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
+from dc_nmt_plugin.laboratory.recipes import estimate, plan, preparation
+from dc_nmt_plugin.laboratory.recipes.new_recipe import NewOptions, make_recipe
 
 UPDATES = 4
 ARCH = "transformer_dc"

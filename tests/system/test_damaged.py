@@ -8,8 +8,9 @@ from commands import assert_explained, run
 from systems import generation, train
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.commands import analyze, average, export
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.laboratory.commands import average, export
+from dc_nmt_plugin.study.commands import analyze
 
 ARCH = "transformer_standard"
 

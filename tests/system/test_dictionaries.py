@@ -12,8 +12,8 @@ from fairseq.models.transformer import TransformerModel
 from systems import SOURCE, TARGET, generation, load, training
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.commands import average
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.laboratory.commands import average
 
 STOCK = ["--arch", "transformer", "--task", "translation"]
 STOCK += ["--criterion", "label_smoothed_cross_entropy"]

@@ -10,8 +10,8 @@ import torch
 from commands import run
 from systems import SOURCE, TARGET, generation, load, training
 
-from dc_nmt_plugin.commands.export import main as export
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.laboratory.commands.export import main as export
 
 BLOCKER = "import sys; sys.modules['dc_nmt_plugin'] = None; "  # it cannot be imported
 

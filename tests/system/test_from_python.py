@@ -11,11 +11,12 @@ from systems import SOURCE, STOCK, TARGET, configuration, training
 
 import dc_nmt_plugin
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.inference.model import LoadedModel
-from dc_nmt_plugin.inference.trained_run import find_runs
+from dc_nmt_plugin.laboratory.inference.model import LoadedModel
+from dc_nmt_plugin.laboratory.inference.trained_run import find_runs
 
 SHIPPED = ROOT / "examples/multi30k_en_de/models/transformer_dc_modern-s1"
 LINES = ["A dog runs.", "Two young men are playing guitar on the street.", "A man sleeps."]
+HARD = "An old goat smiles at a stuffed tiger."  # beam 1 has another translation
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +25,18 @@ def loaded():
 
 
 def test_threads_translate_at_the_same_time(loaded):
-    alone = {beam: loaded.translate(LINES, beam=beam) for beam in (1, 2, None)}
+    def translated(beam):
+        translations = loaded.translate([*LINES, HARD], beam=beam)
+        # in the memory of another thread, sums may be rounded otherwise
+        return [(each.hypothesis, round(each.score or 0, 5)) for each in translations]
+
+    alone = {beam: translated(beam) for beam in (1, 2, None)}
     assert alone[1] != alone[None]
     found = {}
 
     def translate(number):
         beam = (1, 2, None)[number % 3]
-        found[number] = loaded.translate(LINES, beam=beam) == alone[beam]
+        found[number] = translated(beam) == alone[beam]
 
     threads = [threading.Thread(target=translate, args=(number,)) for number in range(6)]
     for thread in threads:

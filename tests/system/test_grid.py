@@ -19,16 +19,16 @@ from submitit.core.utils import DelayedSubmission
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import locked
-from dc_nmt_plugin.recipes import plan
-from dc_nmt_plugin.recipes.execution import Progress
-from dc_nmt_plugin.recipes.grid import (
+from dc_nmt_plugin.laboratory.recipes import plan
+from dc_nmt_plugin.laboratory.recipes.execution import Progress
+from dc_nmt_plugin.laboratory.recipes.grid import (
     Cluster,
     run_here,
     run_side_by_side,
     status_table,
     submit,
 )
-from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions
+from dc_nmt_plugin.laboratory.recipes.plan import Experiment, TrainOptions
 from dc_nmt_plugin.steps import Grid, GridRun, Plan, Stage, Step, Variable, dc_nmt
 
 GRID = ["run", "mine", "transformer_standard", "transformer_dc", "--seeds", "1,2"]

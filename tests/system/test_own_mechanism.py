@@ -12,7 +12,7 @@ from systems import SMALL, SOURCE, TARGET, load, training
 
 from dc_nmt_plugin import steps
 from dc_nmt_plugin.extension import VARIABLE
-from dc_nmt_plugin.recipes import plan, preparation
+from dc_nmt_plugin.laboratory.recipes import plan, preparation
 from dc_nmt_plugin.runs.record import read_record
 from scripts.toy_text import toy_pairs
 

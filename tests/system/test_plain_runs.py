@@ -13,8 +13,8 @@ from records import write_scored
 from systems import generation, training
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.analysis.curves import read_curves
 from dc_nmt_plugin.runs.record import read_record
+from dc_nmt_plugin.study.analysis.curves import read_curves
 
 ARCH = "transformer_dc"
 

@@ -9,11 +9,11 @@ import torch
 from systems import WORDS, train
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.analysis.probing.classifier import SETTINGS
-from dc_nmt_plugin.analysis.probing.encoding import SentenceEncoder, layer_output
-from dc_nmt_plugin.analysis.probing.tasks import FILES
-from dc_nmt_plugin.inference.model import LoadedModel
-from dc_nmt_plugin.inference.trained_run import find_runs
+from dc_nmt_plugin.laboratory.inference.model import LoadedModel
+from dc_nmt_plugin.laboratory.inference.trained_run import find_runs
+from dc_nmt_plugin.study.analysis.probing.classifier import SETTINGS
+from dc_nmt_plugin.study.analysis.probing.encoding import SentenceEncoder, layer_output
+from dc_nmt_plugin.study.analysis.probing.tasks import FILES
 
 
 @pytest.fixture(scope="module")

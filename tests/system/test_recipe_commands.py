@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.recipes import plan
+from dc_nmt_plugin.laboratory.recipes import plan
 
 TASK = ("iwslt15_en_vi", "transformer_dc")
 

@@ -20,10 +20,10 @@ from records import change
 
 from dc_nmt_plugin import cli, steps
 from dc_nmt_plugin.checkpoints.loading import load_checkpoint
-from dc_nmt_plugin.commands import translate as command
 from dc_nmt_plugin.files import sha256
-from dc_nmt_plugin.recipes import plan, preparation
-from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
+from dc_nmt_plugin.laboratory.commands import translate as command
+from dc_nmt_plugin.laboratory.recipes import plan, preparation
+from dc_nmt_plugin.laboratory.recipes.new_recipe import NewOptions, make_recipe
 from dc_nmt_plugin.runs.finding import dictionaries_of
 from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.text.lines import read_lines

@@ -10,8 +10,8 @@ import pytest
 from helpers import toy_text
 
 from dc_nmt_plugin import cli, steps
-from dc_nmt_plugin.recipes import plan
-from dc_nmt_plugin.recipes.recipe import load
+from dc_nmt_plugin.laboratory.recipes import plan
+from dc_nmt_plugin.laboratory.recipes.recipe import load
 from dc_nmt_plugin.runs.record import read_record
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

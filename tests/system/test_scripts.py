@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dc_nmt_plugin.commands import train
-from dc_nmt_plugin.commands.parser import values_of
 from dc_nmt_plugin.flags import recorded_flags
-from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions, plan_training
+from dc_nmt_plugin.laboratory.commands import train
+from dc_nmt_plugin.laboratory.commands.parser import values_of
+from dc_nmt_plugin.laboratory.recipes.plan import Experiment, TrainOptions, plan_training
 from dc_nmt_plugin.runs.record import read_record
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,8 +11,8 @@ from helpers import toy_text
 
 import dc_nmt_plugin
 from dc_nmt_plugin import cli, steps
-from dc_nmt_plugin.evaluation.metrics import METRICS
-from dc_nmt_plugin.recipes import plan, preparation
+from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
+from dc_nmt_plugin.laboratory.recipes import plan, preparation
 from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.text.lines import read_lines
 from dc_nmt_plugin.text.segmentation import SENTENCEPIECE

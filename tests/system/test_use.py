@@ -37,8 +37,8 @@ from systems import (
 from two_processes import free_port
 
 from dc_nmt_plugin import cli, steps
-from dc_nmt_plugin.recipes import plan, preparation
-from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
+from dc_nmt_plugin.laboratory.recipes import plan, preparation
+from dc_nmt_plugin.laboratory.recipes.new_recipe import NewOptions, make_recipe
 from dc_nmt_plugin.runs.record import read_record
 
 EPOCHS = 3

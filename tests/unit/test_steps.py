@@ -11,8 +11,8 @@ import pytest
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import locked
-from dc_nmt_plugin.recipes.execution import Progress, execute, run_step
-from dc_nmt_plugin.recipes.script import script
+from dc_nmt_plugin.laboratory.recipes.execution import Progress, execute, run_step
+from dc_nmt_plugin.laboratory.recipes.script import script
 from dc_nmt_plugin.steps import (
     TO,
     Line,

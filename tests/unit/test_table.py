@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dc_nmt_plugin.table import format_table
+from dc_nmt_plugin.laboratory.table import format_table
 
 
 def test_a_wide_table_continues_below_without_empty_lines():

@@ -8,26 +8,26 @@ from importlib import import_module
 import pytest
 from sacrebleu.metrics import BLEU
 
-from dc_nmt_plugin.analysis.attention import AttentionSpans, LayerSpans
-from dc_nmt_plugin.analysis.curves import Curves
-from dc_nmt_plugin.analysis.dependency import Dependency, LayerDependency, SentenceDependency
-from dc_nmt_plugin.analysis.divergence import Divergence, LayerDivergence
-from dc_nmt_plugin.analysis.figure import figure_path, new_figure, save
-from dc_nmt_plugin.analysis.lengths import LengthGroup, LengthScores, group_bleu, with_gains
-from dc_nmt_plugin.analysis.matrix import HeadWeights, Matrices
-from dc_nmt_plugin.analysis.previous_words import PreviousWords
-from dc_nmt_plugin.analysis.routing import LayerRouting, Routing
-from dc_nmt_plugin.analysis.source_layers import MaskedLayer, MaskedLayers
-from dc_nmt_plugin.analysis.trees import SentenceTree, Trees
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation.chance import Difference
-from dc_nmt_plugin.evaluation.metrics import METRICS
-from dc_nmt_plugin.evaluation.significance import paired_bootstrap
+from dc_nmt_plugin.laboratory.evaluation.chance import Difference
+from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
+from dc_nmt_plugin.laboratory.evaluation.significance import paired_bootstrap
+from dc_nmt_plugin.study.analysis.attention import AttentionSpans, LayerSpans
+from dc_nmt_plugin.study.analysis.curves import Curves
+from dc_nmt_plugin.study.analysis.dependency import Dependency, LayerDependency, SentenceDependency
+from dc_nmt_plugin.study.analysis.divergence import Divergence, LayerDivergence
+from dc_nmt_plugin.study.analysis.figure import figure_path, new_figure, save
+from dc_nmt_plugin.study.analysis.lengths import LengthGroup, LengthScores, group_bleu, with_gains
+from dc_nmt_plugin.study.analysis.matrix import HeadWeights, Matrices
+from dc_nmt_plugin.study.analysis.previous_words import PreviousWords
+from dc_nmt_plugin.study.analysis.routing import LayerRouting, Routing
+from dc_nmt_plugin.study.analysis.source_layers import MaskedLayer, MaskedLayers
+from dc_nmt_plugin.study.analysis.trees import SentenceTree, Trees
 
 
 def drawn(name, results, **options):
     """Panels of the figure, each with names on both axes; and the tables."""
-    analysis = import_module(f"dc_nmt_plugin.analysis.{name.replace('-', '_')}")
+    analysis = import_module(f"dc_nmt_plugin.study.analysis.{name.replace('-', '_')}")
     figure = new_figure()
     analysis.draw(figure, results, **options)
     figure.canvas.draw()

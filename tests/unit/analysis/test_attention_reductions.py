@@ -6,10 +6,10 @@ from reference import attention_spans as spans_reference
 from reference import dependency as dependency_reference
 from reference import previous_words as positions_reference
 
-from dc_nmt_plugin.analysis.attention import span_sums
-from dc_nmt_plugin.analysis.dependency import head_dependency, output_dependency
-from dc_nmt_plugin.analysis.previous_words import position_counts
-from dc_nmt_plugin.analysis.routing import zero_weights
+from dc_nmt_plugin.study.analysis.attention import span_sums
+from dc_nmt_plugin.study.analysis.dependency import head_dependency, output_dependency
+from dc_nmt_plugin.study.analysis.previous_words import position_counts
+from dc_nmt_plugin.study.analysis.routing import zero_weights
 
 LENGTHS = [5, 1, 3]
 HEADS = 3

@@ -6,7 +6,8 @@ import pytest
 import torch
 from reference import brackets as reference
 
-from dc_nmt_plugin.analysis.brackets import (
+from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.study.analysis.brackets import (
     constituents,
     focus,
     parseval,
@@ -14,8 +15,7 @@ from dc_nmt_plugin.analysis.brackets import (
     split,
     word_attention,
 )
-from dc_nmt_plugin.analysis.trees import SentenceTree, bracketed, tree_spans
-from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.study.analysis.trees import SentenceTree, bracketed, tree_spans
 
 
 def reference_tree(focused):

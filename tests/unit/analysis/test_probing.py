@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import torch
 
-from dc_nmt_plugin.analysis.probing import report
-from dc_nmt_plugin.analysis.probing.classifier import (
+from dc_nmt_plugin.study.analysis.probing import report
+from dc_nmt_plugin.study.analysis.probing.classifier import (
     SETTINGS,
     Chosen,
     Probe,
@@ -13,7 +13,7 @@ from dc_nmt_plugin.analysis.probing.classifier import (
     accuracy,
     probe,
 )
-from dc_nmt_plugin.analysis.probing.tasks import (
+from dc_nmt_plugin.study.analysis.probing.tasks import (
     FILES,
     GROUPS,
     TASKS,

@@ -3,7 +3,7 @@
 import pytest
 from fairseq.data import Dictionary
 
-from dc_nmt_plugin.analysis.tagging import tagger
+from dc_nmt_plugin.study.analysis.tagging import tagger
 from dc_nmt_plugin.text.segmentation import piece_kind, word_spans, words_of
 
 

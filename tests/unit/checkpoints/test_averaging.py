@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from dc_nmt_plugin.checkpoints.loading import load_checkpoint
-from dc_nmt_plugin.commands.average import main
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.laboratory.commands.average import main
 
 
 def save(path: Path, model: dict[str, torch.Tensor], arch: str = "transformer_dc", **cfg) -> Path:

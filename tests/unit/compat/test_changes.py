@@ -81,7 +81,7 @@ def test_a_changed_function_is_left_alone_and_named(bare, tmp_path):
     code = """
 import fairseq.data.data_utils
 fairseq.data.data_utils.batch_by_size = lambda *args: "another fairseq"
-from dc_nmt_plugin.commands.doctor import main
+from dc_nmt_plugin.laboratory.commands.doctor import main
 main([])
 """
     done = bare.run(code, folder=tmp_path, path=[ROOT])

@@ -5,7 +5,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from dc_nmt_plugin.commands import doctor
+from dc_nmt_plugin.laboratory.commands import doctor
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -26,7 +26,7 @@ def test_every_page_shows_the_code_as_it_is():
 
 def test_a_page_that_is_not_up_to_date_is_named_and_written(tmp_path):
     page = tmp_path / "page.md"
-    start, end = "<!-- insert code table.py::markdown_table -->", "<!-- /insert -->"
+    start, end = "<!-- insert code laboratory/table.py::markdown_table -->", "<!-- /insert -->"
     page.write_text(f"Before.\n\n{start}\nold\n{end}\n\nAfter.\n", "utf-8")
     done = pages("--check", page)
     assert done.returncode == 1 and f"{page}: is not up to date" in done.stderr
@@ -34,14 +34,15 @@ def test_a_page_that_is_not_up_to_date_is_named_and_written(tmp_path):
     assert pages(page).returncode == 0
     before, code, after = page.read_text("utf-8").split("<!--")
     assert before == "Before.\n\n" and after == " /insert -->\n\nAfter.\n"
-    assert "[table.py, markdown_table](" in code and "```python\n" in code and "old" not in code
+    assert "[laboratory/table.py, markdown_table](" in code and "```python\n" in code
+    assert "old" not in code
     assert pages("--check", page).returncode == 0
 
 
 def test_an_insertion_that_cannot_be_made_is_named(tmp_path):
     page = tmp_path / "page.md"
     for start, reason in (
-        ("<!-- insert code table.py::nothing -->", "table.py has no nothing"),
+        ("<!-- insert code laboratory/table.py::nothing -->", "laboratory/table.py has no nothing"),
         ("<!-- insert nothing -->", "there is code, published"),
     ):
         page.write_text(f"{start}\n<!-- /insert -->\n", "utf-8")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dc_nmt_plugin.evaluation.chance import (
+from dc_nmt_plugin.laboratory.evaluation.chance import (
     Scores,
     compare_means,
     draws,

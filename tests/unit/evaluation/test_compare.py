@@ -16,9 +16,9 @@ import sacrebleu
 from records import WORDS, spoil, write_run
 from scipy.stats import ttest_rel
 
-from dc_nmt_plugin.commands import compare as compare_command
-from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.laboratory.commands import compare as compare_command
+from dc_nmt_plugin.laboratory.commands import score as score_command
 
 
 @pytest.fixture(scope="module")

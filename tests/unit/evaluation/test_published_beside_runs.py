@@ -8,7 +8,7 @@ import shlex
 import pytest
 from records import REFERENCE, write_run, write_scored
 
-from dc_nmt_plugin.commands import results as results_command
+from dc_nmt_plugin.laboratory.commands import results as results_command
 from dc_nmt_plugin.runs.record import Score
 
 ADAM = "--optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 --label-smoothing 0.1"

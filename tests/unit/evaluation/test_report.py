@@ -7,9 +7,9 @@ import json
 import pytest
 from records import change
 
-from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation.generated import read_generated
+from dc_nmt_plugin.laboratory.commands import score as score_command
+from dc_nmt_plugin.laboratory.evaluation.generated import read_generated
 from dc_nmt_plugin.runs.record import Training, read_record
 
 GENERATED = """\

@@ -18,21 +18,21 @@ from records import REFERENCE as LINES
 from records import SCORES, change, write_run, write_scored
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.analysis.curves import read_curves
-from dc_nmt_plugin.commands import export as export_command
-from dc_nmt_plugin.commands import results as results_command
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation.metrics import METRICS
-from dc_nmt_plugin.evaluation.rows import PublishedScore, ResultTable
-from dc_nmt_plugin.evaluation.systems import ComparedSystem, sides_of
-from dc_nmt_plugin.evaluation.table_text import format_results
-from dc_nmt_plugin.evaluation.texts import Processing, Sides, Texts
-from dc_nmt_plugin.inference.packing import pack
-from dc_nmt_plugin.inference.trained_run import TrainedRun
-from dc_nmt_plugin.papers import published
+from dc_nmt_plugin.laboratory.commands import export as export_command
+from dc_nmt_plugin.laboratory.commands import results as results_command
+from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
+from dc_nmt_plugin.laboratory.evaluation.rows import PublishedScore, ResultTable
+from dc_nmt_plugin.laboratory.evaluation.systems import ComparedSystem, sides_of
+from dc_nmt_plugin.laboratory.evaluation.table_text import format_results
+from dc_nmt_plugin.laboratory.evaluation.texts import Processing, Sides, Texts
+from dc_nmt_plugin.laboratory.inference.packing import pack
+from dc_nmt_plugin.laboratory.inference.trained_run import TrainedRun
+from dc_nmt_plugin.laboratory.table import MARKDOWN
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import Data, Score, read_record
-from dc_nmt_plugin.table import MARKDOWN
+from dc_nmt_plugin.study.analysis.curves import read_curves
+from dc_nmt_plugin.study.papers import published
 from dc_nmt_plugin.text.lines import read_lines
 from dc_nmt_plugin.text.segmentation import codes_of
 
@@ -354,7 +354,7 @@ def test_no_pack_replaces_something_else(task, tmp_path, monkeypatch):
     other, to = finished(task.parent / "other", "a-dc"), tmp_path / "kept"
     write_scored(other, "hypotheses.de", "../ref.de", name="../../../stranger")
     with monkeypatch.context() as patched, pytest.raises(UserError, match="No space left"):
-        patched.setattr("dc_nmt_plugin.inference.packing.update_record", full_disk)
+        patched.setattr("dc_nmt_plugin.laboratory.inference.packing.update_record", full_disk)
         export(other, "--no-model", "--run", to)
     assert not to.exists()  # the same command works
     for place in (other, task):

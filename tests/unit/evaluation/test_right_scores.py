@@ -9,8 +9,8 @@ import sacrebleu
 from reference.multi_bleu import multi_bleu, split_compounds
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesTokenizer
 
-from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.laboratory.commands import score as score_command
 
 # newstest-like German: hyphens that -a splits, quotes that are escaped, sentences in lower case
 REFERENCE = [

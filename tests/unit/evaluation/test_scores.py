@@ -9,12 +9,12 @@ import pytest
 import sacrebleu
 from reference.multi_bleu import multi_bleu, split_compounds
 
-from dc_nmt_plugin.commands import score as score_command
 from dc_nmt_plugin.errors import UsageError, UserError
-from dc_nmt_plugin.evaluation.generated import check_targets
-from dc_nmt_plugin.evaluation.metrics import METRICS, default_metrics
-from dc_nmt_plugin.evaluation.systems import files_of
-from dc_nmt_plugin.evaluation.texts import load_texts
+from dc_nmt_plugin.laboratory.commands import score as score_command
+from dc_nmt_plugin.laboratory.evaluation.generated import check_targets
+from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS, default_metrics
+from dc_nmt_plugin.laboratory.evaluation.systems import files_of
+from dc_nmt_plugin.laboratory.evaluation.texts import load_texts
 from dc_nmt_plugin.runs.finding import Run
 
 WORDS = [

@@ -8,11 +8,11 @@ from records import WORDS, spoil
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
-from dc_nmt_plugin.evaluation.chance import holm
-from dc_nmt_plugin.evaluation.metrics import METRICS
-from dc_nmt_plugin.evaluation.significance import compare_systems, paired_bootstrap
-from dc_nmt_plugin.evaluation.table_text import comparison_table, difference_notes
-from dc_nmt_plugin.table import TEXT
+from dc_nmt_plugin.laboratory.evaluation.chance import holm
+from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
+from dc_nmt_plugin.laboratory.evaluation.significance import compare_systems, paired_bootstrap
+from dc_nmt_plugin.laboratory.evaluation.table_text import comparison_table, difference_notes
+from dc_nmt_plugin.laboratory.table import TEXT
 
 SACREBLEU = METRICS["sacrebleu"]
 

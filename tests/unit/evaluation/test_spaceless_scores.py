@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.evaluation.metrics import default_bleu, default_metrics
+from dc_nmt_plugin.laboratory.evaluation.metrics import default_bleu, default_metrics
 from dc_nmt_plugin.text.languages import SPACELESS, is_spaceless
 
 # code → a sentence, and the same with another word

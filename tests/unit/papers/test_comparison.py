@@ -9,15 +9,15 @@ import msgspec
 import pytest
 from records import tokens_of, write_record
 
-from dc_nmt_plugin.commands import paper
 from dc_nmt_plugin.flags import recorded_flags, replaced, typed_flags
-from dc_nmt_plugin.papers.comparison import ComparedNumber, _number, compared_numbers
-from dc_nmt_plugin.papers.reader import find_item
-from dc_nmt_plugin.papers.selection import baseline
-from dc_nmt_plugin.papers.systems import translation_of
-from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions, plan_training
+from dc_nmt_plugin.laboratory.recipes.plan import Experiment, TrainOptions, plan_training
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import SCHEMA, Data, Decoding, Record, Score, Training
+from dc_nmt_plugin.study.commands import paper
+from dc_nmt_plugin.study.papers.comparison import ComparedNumber, _number, compared_numbers
+from dc_nmt_plugin.study.papers.reader import find_item
+from dc_nmt_plugin.study.papers.selection import baseline
+from dc_nmt_plugin.study.papers.systems import translation_of
 
 TABLE = "thesis, Table 4.6b"
 OTHER = "to published: nothing for runs of other settings: "

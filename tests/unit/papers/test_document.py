@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.evaluation.metrics import METRICS
 from dc_nmt_plugin.flags import as_flags
+from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
+from dc_nmt_plugin.laboratory.recipes.recipe import load, tasks
+from dc_nmt_plugin.laboratory.recipes.settings import settings_of
 from dc_nmt_plugin.models.options import defaults
 from dc_nmt_plugin.models.presets import architectures
-from dc_nmt_plugin.papers.document import SCORES
-from dc_nmt_plugin.papers.parameters import model_settings
-from dc_nmt_plugin.papers.reader import (
+from dc_nmt_plugin.study.papers.document import SCORES
+from dc_nmt_plugin.study.papers.parameters import model_settings
+from dc_nmt_plugin.study.papers.reader import (
     DOCUMENTS,
     find_item,
     read_document,
     read_documents,
 )
-from dc_nmt_plugin.recipes.recipe import load, tasks
-from dc_nmt_plugin.recipes.settings import settings_of
 
 ROOT = Path(__file__).parents[3]
 ENTRIES = [entry for document in read_documents() for entry in document.entries]

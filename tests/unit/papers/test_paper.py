@@ -7,10 +7,10 @@ import shlex
 
 import pytest
 
-from dc_nmt_plugin.commands import paper
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.papers import parameters
-from dc_nmt_plugin.recipes import execution, grid
+from dc_nmt_plugin.laboratory.recipes import execution, grid
+from dc_nmt_plugin.study.commands import paper
+from dc_nmt_plugin.study.papers import parameters
 
 
 def printed(capsys, *words):

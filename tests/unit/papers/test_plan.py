@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.commands import evaluate
-from dc_nmt_plugin.commands.parser import values_of
-from dc_nmt_plugin.papers.plan import Options, added_baselines, plan, training_runs
-from dc_nmt_plugin.papers.reader import find_item, read_documents
-from dc_nmt_plugin.papers.selection import NEEDED, is_open, left_out, runs_of
-from dc_nmt_plugin.papers.systems import (
+from dc_nmt_plugin.laboratory.commands import evaluate
+from dc_nmt_plugin.laboratory.commands.parser import values_of
+from dc_nmt_plugin.laboratory.recipes.plan import Experiment
+from dc_nmt_plugin.laboratory.recipes.recipe import load
+from dc_nmt_plugin.laboratory.recipes.scoring import plan_decoding
+from dc_nmt_plugin.steps import command_text
+from dc_nmt_plugin.study.papers.plan import Options, added_baselines, plan, training_runs
+from dc_nmt_plugin.study.papers.reader import find_item, read_documents
+from dc_nmt_plugin.study.papers.selection import NEEDED, is_open, left_out, runs_of
+from dc_nmt_plugin.study.papers.systems import (
     MODELS,
     counted_parameters,
     has_run,
     size_of,
     translation_of,
 )
-from dc_nmt_plugin.recipes.plan import Experiment
-from dc_nmt_plugin.recipes.recipe import load
-from dc_nmt_plugin.recipes.scoring import plan_decoding
-from dc_nmt_plugin.steps import command_text
 
 OUT = Path("out")
 GIVEN = Options(any_counts=True, probing=Path("FILE"), trees=Path("FILE"))

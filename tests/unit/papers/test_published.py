@@ -9,13 +9,13 @@ import pytest
 from records import tokens_of
 
 from dc_nmt_plugin.flags import recorded_flags, typed_flags
-from dc_nmt_plugin.papers.published import differing_settings, published_number
-from dc_nmt_plugin.papers.reader import find_item, read_documents
-from dc_nmt_plugin.papers.systems import has_run, translation_of
-from dc_nmt_plugin.recipes.plan import Experiment, TrainOptions, plan_training
-from dc_nmt_plugin.recipes.scoring import plan_decoding
+from dc_nmt_plugin.laboratory.recipes.plan import Experiment, TrainOptions, plan_training
+from dc_nmt_plugin.laboratory.recipes.scoring import plan_decoding
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import Data, Decoding, Record, Training
+from dc_nmt_plugin.study.papers.published import differing_settings, published_number
+from dc_nmt_plugin.study.papers.reader import find_item, read_documents
+from dc_nmt_plugin.study.papers.systems import has_run, translation_of
 
 
 def run_of_recipe(task, arch, *flags, search=(), like=None, **changed):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dc_nmt_plugin.papers.reader import find_item, read_documents
+from dc_nmt_plugin.study.papers.reader import find_item, read_documents
 
 LINES = Path(__file__).with_name("printed.txt").read_text("utf-8").splitlines()[1:]
 

@@ -13,15 +13,15 @@ from helpers import toy_text
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes.corpora import Corpora
-from dc_nmt_plugin.recipes.new_recipe import NewOptions, make_recipe
-from dc_nmt_plugin.recipes.recipe import load
-from dc_nmt_plugin.recipes.settings import settings_of
-from dc_nmt_plugin.recipes.sources import Sources
-from dc_nmt_plugin.recipes.splits import make_text
+from dc_nmt_plugin.laboratory.raw_text.preparation import tokenise
+from dc_nmt_plugin.laboratory.raw_text.tokenizers import detokenize
+from dc_nmt_plugin.laboratory.recipes.corpora import Corpora
+from dc_nmt_plugin.laboratory.recipes.new_recipe import NewOptions, make_recipe
+from dc_nmt_plugin.laboratory.recipes.recipe import load
+from dc_nmt_plugin.laboratory.recipes.settings import settings_of
+from dc_nmt_plugin.laboratory.recipes.sources import Sources
+from dc_nmt_plugin.laboratory.recipes.splits import make_text
 from dc_nmt_plugin.text.lines import read_lines
-from dc_nmt_plugin.text.preparation import tokenise
-from dc_nmt_plugin.text.tokenizers import detokenize
 
 PAIRS = 400
 

@@ -9,8 +9,8 @@ import generated_files
 import pytest
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes.formats import read_pairs
-from dc_nmt_plugin.recipes.sources import extract
+from dc_nmt_plugin.laboratory.recipes.formats import read_pairs
+from dc_nmt_plugin.laboratory.recipes.sources import extract
 
 LANGUAGES = ("en", "de")
 PAIRS = [("a & b", "ä"), ("<c> d", "e's"), ("f", "g h")]

@@ -12,26 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from records import write_run
 
-from dc_nmt_plugin.commands import prepare, train
-from dc_nmt_plugin.commands.parser import values_of
 from dc_nmt_plugin.errors import UsageError, UserError
-from dc_nmt_plugin.evaluation.metrics import find_metrics
 from dc_nmt_plugin.flags import as_flags, flag_value, recorded_flags
-from dc_nmt_plugin.models.presets import FAMILIES
-from dc_nmt_plugin.papers.document import SCORES
-from dc_nmt_plugin.papers.reader import read_documents
-from dc_nmt_plugin.recipes import plan, preparation
-from dc_nmt_plugin.recipes.plan import (
+from dc_nmt_plugin.laboratory.commands import prepare, train
+from dc_nmt_plugin.laboratory.commands.parser import values_of
+from dc_nmt_plugin.laboratory.evaluation.metrics import find_metrics
+from dc_nmt_plugin.laboratory.recipes import plan, preparation
+from dc_nmt_plugin.laboratory.recipes.plan import (
     Experiment,
     TrainOptions,
     plan_training,
     run_variables,
 )
-from dc_nmt_plugin.recipes.preparation import TextOptions, plan_text
-from dc_nmt_plugin.recipes.recipe import TASKS, load, tasks
-from dc_nmt_plugin.recipes.scoring import evaluation_stage, plan_decoding
-from dc_nmt_plugin.recipes.settings import settings_of, variants_of
-from dc_nmt_plugin.recipes.training import identity, share_out
+from dc_nmt_plugin.laboratory.recipes.preparation import TextOptions, plan_text
+from dc_nmt_plugin.laboratory.recipes.recipe import TASKS, load, tasks
+from dc_nmt_plugin.laboratory.recipes.scoring import evaluation_stage, plan_decoding
+from dc_nmt_plugin.laboratory.recipes.settings import settings_of, variants_of
+from dc_nmt_plugin.laboratory.recipes.training import identity, share_out
+from dc_nmt_plugin.models.presets import FAMILIES
+from dc_nmt_plugin.study.papers.document import SCORES
+from dc_nmt_plugin.study.papers.reader import read_documents
 
 FOLDERS = sorted(path.stem for path in TASKS.glob("*.yaml"))
 UNSIZED = [

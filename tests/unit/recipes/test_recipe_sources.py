@@ -15,8 +15,8 @@ import sacrebleu
 from generated_files import pack
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes.recipe import Recipe, tasks
-from dc_nmt_plugin.recipes.sources import Sources
+from dc_nmt_plugin.laboratory.recipes.recipe import Recipe, tasks
+from dc_nmt_plugin.laboratory.recipes.sources import Sources
 
 DATA = pack("x.tgz", {"a.en": b"one\ntwo\n" * 20000 + bytes(range(256)) * 300})
 SHA256 = hashlib.sha256(DATA).hexdigest()
@@ -96,7 +96,7 @@ def test_a_full_disk_is_no_fault_of_an_address(sources, tmp_path, monkeypatch):
     def full(url, part, say):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("dc_nmt_plugin.recipes.sources._download", full)
+    monkeypatch.setattr("dc_nmt_plugin.laboratory.recipes.sources._download", full)
     with pytest.raises(UserError, match=r"x\.tgz: No space left on device: make room") as error:
         sources("good").path("x.tgz")
     assert "cannot be fetched" not in str(error.value)

@@ -10,10 +10,10 @@ from records import change, write_run
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.flags import typed_flags
-from dc_nmt_plugin.recipes.plan import run_variables
-from dc_nmt_plugin.recipes.recipe import Segmentation, set_values
-from dc_nmt_plugin.recipes.scoring import PlannedDecoding, evaluation_stage, is_averaged
-from dc_nmt_plugin.recipes.training import PlannedRun, PreparedText, is_trained_so
+from dc_nmt_plugin.laboratory.recipes.plan import run_variables
+from dc_nmt_plugin.laboratory.recipes.recipe import Segmentation, set_values
+from dc_nmt_plugin.laboratory.recipes.scoring import PlannedDecoding, evaluation_stage, is_averaged
+from dc_nmt_plugin.laboratory.recipes.training import PlannedRun, PreparedText, is_trained_so
 from dc_nmt_plugin.runs.record import Training, read_record
 
 FLAGS = "--dropout 0.3 --max-update 40 --max-tokens 512 --update-freq 2 --cpu --seed 1"

@@ -13,17 +13,17 @@ from generated_files import unchecked_recipes, write_files
 from helpers import few
 from sacremoses import MosesTruecaser
 
-from dc_nmt_plugin.commands import recipe
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.recipes import splits
-from dc_nmt_plugin.recipes.corpora import Corpora
-from dc_nmt_plugin.recipes.preparation import clean_pieces
-from dc_nmt_plugin.recipes.recipe import TASKS, Recipe
-from dc_nmt_plugin.recipes.sources import Sources
-from dc_nmt_plugin.recipes.splits import make_text
-from dc_nmt_plugin.recipes.training import longest_sentence
-from dc_nmt_plugin.text import TextSettings
-from dc_nmt_plugin.text.preparation import fits, learn_truecaser, tokenise
+from dc_nmt_plugin.laboratory.commands import recipe
+from dc_nmt_plugin.laboratory.raw_text import TextSettings
+from dc_nmt_plugin.laboratory.raw_text.preparation import fits, learn_truecaser, tokenise
+from dc_nmt_plugin.laboratory.recipes import splits
+from dc_nmt_plugin.laboratory.recipes.corpora import Corpora
+from dc_nmt_plugin.laboratory.recipes.preparation import clean_pieces
+from dc_nmt_plugin.laboratory.recipes.recipe import TASKS, Recipe
+from dc_nmt_plugin.laboratory.recipes.sources import Sources
+from dc_nmt_plugin.laboratory.recipes.splits import make_text
+from dc_nmt_plugin.laboratory.recipes.training import longest_sentence
 
 RECIPES = sorted(path.stem for path in TASKS.glob("*.yaml"))
 

@@ -7,7 +7,7 @@ import torch
 from fairseq.data import Dictionary
 from fairseq.logging import metrics
 
-from dc_nmt_plugin.evaluation.metrics import METRICS, default_bleu
+from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS, default_bleu
 from dc_nmt_plugin.tasks.translation import JointTranslationTask, bleu_statistics, log_bleu
 
 TEXTS = {

@@ -10,8 +10,8 @@ import pytest
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.text import TextSettings
-from dc_nmt_plugin.text.checks import (
+from dc_nmt_plugin.laboratory.raw_text import TextSettings
+from dc_nmt_plugin.laboratory.raw_text.checks import (
     SYMBOLS,
     escape_symbols,
     in_form,
@@ -19,8 +19,8 @@ from dc_nmt_plugin.text.checks import (
     scan_lines,
     unicode_form,
 )
+from dc_nmt_plugin.laboratory.raw_text.preparation import tokenise
 from dc_nmt_plugin.text.lines import read_lines
-from dc_nmt_plugin.text.preparation import tokenise
 
 PAIRS = 300
 

@@ -1,0 +1,1 @@
+"""From raw text to a scored table: the commands of ``dc-nmt`` and what they need."""

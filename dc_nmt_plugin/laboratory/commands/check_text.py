@@ -1,0 +1,47 @@
+"""``dc-nmt check-text``: checks text files for training and scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...errors import counted, notify
+from ...text.lines import check_same_count
+from ..raw_text.checks import UNUSABLE, refuse, scan_groups, shared_lines
+from .parser import Parser
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = Parser(
+        prog="dc-nmt check-text",
+        usage="dc-nmt check-text SOURCE TARGET [SOURCE TARGET ...]\n"
+        "       dc-nmt check-text --counts FILE FILE [FILE FILE ...]",
+        description="Lists all problems that make training or scores wrong, with their counts and "
+        "first lines. The files are pairs with one sentence per line, or one file. The training "
+        "text comes first, then validation and test text.",
+        epilog="The exit status is 1 where a problem makes the text unusable.",
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="plain or gzipped")
+    parser.add_argument(
+        "--counts", action="store_true",
+        help="compare numbers of lines alone: FILE, and what a tool made of it (text, or an .idx "
+        "of fairseq-preprocess)",
+    )  # fmt: skip
+    args = parser.parse_args(argv)
+    files: list[Path] = args.files
+    if len(files) % 2 and (len(files) > 1 or args.counts):
+        parser.error(f"{counted(len(files), 'file')}, but they are checked in pairs")
+    groups = [files[n : n + 2] for n in range(0, len(files), 2)]
+    if args.counts:
+        for before, after in groups:
+            check_same_count(before, after)
+        return 0
+    scans, findings = scan_groups(groups)
+    if findings:
+        notify(*findings, "", out=True)
+    refuse(findings, UNUSABLE)
+    for pair in scans:
+        names = " and ".join(side.name for side in pair)
+        lines = counted(pair[0].lines, "pair" if len(pair) == 2 else "line")
+        notify(f"{names}: {lines}", *shared_lines(scans), out=True)
+    return 0

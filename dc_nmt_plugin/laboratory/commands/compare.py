@@ -1,0 +1,169 @@
+"""``dc-nmt compare``: tests differences between systems."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import UsageError, check_choices, counted, notify
+from ...files import making, write_lines
+from .parser import Parser, add_forms, add_plain_text, form_of, print_columns, print_json, values_of
+
+if TYPE_CHECKING:
+    from ..evaluation.metrics import Metric
+    from ..evaluation.significance import Comparison, TTest
+    from ..evaluation.systems import ComparedSystem
+    from ..table import Form
+
+
+@dataclass
+class ComparisonReport:
+    metric: str
+    signature: str
+    text: str
+    notes: list[str]
+    comparisons: list[Comparison]
+    t_tests: list[TTest] = field(default_factory=list)
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="dc-nmt compare",
+        description="Compare systems with a baseline: scores, differences with 95% interval and "
+        "two-sided p (paired bootstrap).",
+    )
+    parser.add_argument(
+        "systems",
+        nargs="+",
+        type=Path,
+        metavar="BASELINE SYSTEM",
+        help="run folders (RUN:NAME for a translation of dc-nmt evaluate --as NAME), records of "
+        "dc-nmt score, output of fairseq-generate, or plain text of any toolkit; the first is the "
+        "baseline",
+    )
+    parser.add_argument(
+        "--names", nargs="+", metavar="NAME", help="labels; default: the names of runs and files"
+    )
+    parser.add_argument("--metric", help="default: the paper's of the first run, or 13a (zh: zh)")
+    parser.add_argument("--reference", metavar="FILE", help="of plain text files: raw text")
+    add_plain_text(parser)
+    parser.add_argument(
+        "--texts",
+        type=Path,
+        metavar="DIR",
+        help="write what is compared into a new folder, in words, and print the command of "
+        "compare-mt, which makes a page about n-grams, words and sentences",
+    )
+    parser.add_argument(
+        "--t-test",
+        action="store_true",
+        help="one-tailed paired t-test over sentence BLEU (residual decoder, Table 3)",
+    )
+    add_forms(parser, "markdown", "latex")
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    options = parser()
+    args = options.parse_args(argv)
+    if args.truecased and not args.tokenized:
+        options.error("--truecased goes with --tokenized")
+    if len(args.systems) < 2:
+        raise UsageError(f"{args.systems[0]}: one system alone; give a baseline and another")
+    from ..evaluation.metrics import find_metrics
+    from ..evaluation.systems import PlainTextOptions, default_metric, load_systems
+    from ..evaluation.table_text import COMPARISON_COLUMNS
+
+    check_choices("--columns", args.columns or (), COMPARISON_COLUMNS)
+    metric = find_metrics("--metric", args.metric)[0] if args.metric else None
+    systems = load_systems(args.systems, values_of(PlainTextOptions, args), args.names)
+    for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
+        notify(f"warning: {warning}")
+    report = compare(systems, metric or default_metric(systems[0]), args)
+    _print_report(report, args)
+    return 0
+
+
+def compare(
+    systems: Sequence[ComparedSystem], metric: Metric, args: argparse.Namespace
+) -> ComparisonReport:
+    """Tests the systems, and writes the requested texts."""
+    from ..evaluation.significance import paired_bootstrap, t_tests
+    from ..evaluation.systems import sides_of
+    from ..evaluation.table_text import difference_notes
+
+    sides = sides_of(systems, metric)
+    texts = {label: side.hypotheses for label, side in sides.items()}
+    first, language = sides[systems[0].label], systems[0].target_lang
+    references = first.references
+    # before the bootstrap, which takes minutes
+    if args.texts:
+        words = {"reference": references, **texts}
+        if metric.is_bleu:
+            tokenize = metric.make(language).tokenizer
+            words = {name: list(map(tokenize, metric.prepared(words[name]))) for name in words}
+        _write_texts(args.texts, words, metric.lowercase)
+    tests = t_tests(texts, references, language, metric) if args.t_test else []
+    _, signature = metric.score(first.hypotheses, references, language)
+    steps = f"paired bootstrap of {len(texts)} systems, {counted(len(references), 'sentence')}"
+    notify(f"dc-nmt compare: {steps}")
+    comparisons = paired_bootstrap(texts, references, language, metric)
+    notes = []
+    for label, side in sides.items():
+        if side.processing != first.processing:
+            notes.append(f"{label}: {side.processing}")
+    baseline, *others = comparisons
+    notes += difference_notes({c.name: c.against for c in others}, baseline.name, metric.name)
+    return ComparisonReport(
+        metric.name, signature, str(first.processing), notes, comparisons, tests
+    )
+
+
+def _write_texts(folder: Path, texts: Mapping[str, Sequence[str]], lowercase: bool) -> None:
+    """Writes texts, of which the first is the reference, and prints compare-mt's command.
+
+    Raises:
+        UserError: the folder has files
+    """
+    files = []
+    with making(folder) as part:
+        for number, lines in enumerate(texts.values()):
+            name = f"system{number}" if number else "reference"
+            files.append(str(folder / name))
+            write_lines(part / name, list(lines))
+    command = ["compare-mt", *files, "--sys_names", *list(texts)[1:]]
+    command += ["--compare_scores", f"score_type=bleu,bootstrap=1000,case_insensitive={lowercase}"]
+    command += ["--output_directory", str(folder / "report")]
+    notify(f"dc-nmt compare: {shlex.join(command)}")
+
+
+def _print_report(report: ComparisonReport, args: argparse.Namespace) -> None:
+    from ..evaluation.table_text import comparison_table
+
+    if args.json and args.columns:
+        print_columns(comparison_table(report.comparisons, report.metric), args.columns)
+    elif args.json:
+        print_json(asdict(report))
+    else:
+        print(format_report(report, form_of(args), args.columns))
+
+
+def format_report(
+    report: ComparisonReport, form: Form, columns: Sequence[str] | None = None
+) -> str:
+    """Returns the tables of scores and tests, each with its notes."""
+    from ..evaluation.table_text import comparison_table
+
+    parts = [
+        comparison_table(report.comparisons, report.metric).written(form, columns),
+        form.lines((report.signature, report.text, *report.notes)),
+    ]
+    if report.t_tests:
+        tests = [(t.name, f"{t.t:.2f}", f"{t.p_value:.4f}") for t in report.t_tests]
+        parts.append(form.write(("one-tailed paired t-test", "t", "p"), tests))
+        parts.append(form.lines(["over sentence BLEU, add-one smoothed from bigrams on"]))
+    return "\n\n".join(parts)

@@ -1,0 +1,64 @@
+"""``dc-nmt new``: writes a recipe for your own text."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import notify
+from ...text.segmentation import SEGMENTERS, SUBWORD_NMT
+from .parser import Parser, number, values_of
+
+HELP = {
+    "folder": "is made; also the recipe's name",
+    "archs": "what dc-nmt run FOLDER trains; default: transformer_standard",
+    "--train": "such as a.de a.en: from German to English",
+    "--bpe": "number of BPE operations, or of pieces; default: by the number of pairs",
+    "--segment": "what makes pieces of the text: subword-nmt of words (the default), or "
+    "sentencepiece of raw text, such as Japanese or Thai, which has no spaces between words",
+    "--like": "take segmentation, sizes, updates, batches, dropout and decoding from this task "
+    "(dc-nmt recipe list), or from another folder of dc-nmt new",
+}
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="dc-nmt new",
+        description="Writes a recipe for your own text into a new folder. The number of pairs "
+        "decides the segmentation, the size of the model and the number of updates. Then dc-nmt "
+        "prepare FOLDER, train, evaluate and run work as with a published task.",
+        epilog="Files have one sentence a line, in UTF-8, plain or gzipped.",
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help=HELP["folder"])
+    parser.add_argument("archs", nargs="*", metavar="ARCH", help=HELP["archs"])
+    files: dict[str, Any] = {"type": Path, "nargs": 2, "metavar": ("SOURCE", "TARGET")}
+    parser.add_argument("--train", required=True, help=HELP["--train"], **files)
+    for split in ("valid", "test"):
+        parser.add_argument(f"--{split}", help="default: held out of --train", **files)
+    parser.add_argument("--source-lang", metavar="CODE", help="default: the file's ending")
+    parser.add_argument("--target-lang", metavar="CODE", help="the same")
+    parser.add_argument(
+        "--tokenized", action="store_true", help="words are separated by spaces already"
+    )
+    parser.add_argument("--bpe", type=number(1), metavar="N", help=HELP["--bpe"])
+    parser.add_argument(
+        "--segment", choices=SEGMENTERS, default=SUBWORD_NMT.name, help=HELP["--segment"]
+    )
+    parser.add_argument("--like", metavar="TASK", help=HELP["--like"])
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    args = parser().parse_args(argv)
+    archs = args.archs or ["transformer_standard"]
+    from ..recipes.new_recipe import NewOptions, make_recipe
+
+    recipe, notes = make_recipe(values_of(NewOptions, args, archs=archs))
+    notify(*notes, "", f"{recipe.path} is yours to change. What comes next:", "", out=True)
+    folder = shlex.quote(str(args.folder))
+    print(f"  dc-nmt prepare {folder}    # the text alone")
+    print(f"  dc-nmt run {folder}        # prepare, train, evaluate: {', '.join(archs)}")
+    print(f"  dc-nmt results {folder}    # the scores in a table")
+    return 0

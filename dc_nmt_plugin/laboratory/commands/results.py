@@ -1,0 +1,158 @@
+"""``dc-nmt results``: finished runs in one table, beside what is published."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import UsageError, UserError, check_choices, notify
+from ...files import write_json
+from ...runs.finding import is_run, scored_runs
+from ...runs.record import RECORD, record_of
+from ..dispatch import STUDY, has_study
+from .parser import Parser, add_forms, form_of, print_columns, print_json
+
+if TYPE_CHECKING:
+    from ..evaluation.rows import ResultTable
+
+STORED = "results.json"
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="dc-nmt results",
+        description="Finished runs in one table: parameters, speed, score, difference to the "
+        "baseline and its significance, and the published numbers.",
+    )
+    parser.add_argument(
+        "folders",
+        nargs="+",
+        type=Path,
+        metavar="FOLDER",
+        help="runs, folders of runs, records of dc-nmt score, or examples/TASK, whose "
+        f"{STORED} is printed",
+    )
+    parser.add_argument("--baseline", metavar="LABEL", help="default: the first plain Transformer")
+    parser.add_argument(
+        "--subset",
+        default="test",
+        metavar="SET",
+        help="runs as they translated it: test (the default), valid, or a further test set",
+    )
+    parser.add_argument("--metric", help="default: the paper's, or 13a (zh: zh)")
+    parser.add_argument(
+        "--over-seeds",
+        action="store_true",
+        help="one row for runs that differ in the seed alone: mean and standard deviation. "
+        "The difference is over the seeds that the baseline also has, with interval and p over "
+        "sentences and seeds",
+    )
+    parser.add_argument(
+        "--finished",
+        action="store_true",
+        help="leave out folders where no run is finished yet, such as those of a grid",
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="store the numbers, no text")
+    add_forms(parser, "markdown", "latex")
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    options = parser()
+    args = options.parse_args(argv)
+    from ..evaluation.table_text import RESULT_COLUMNS, format_results, result_columns
+
+    check_choices("--columns", args.columns or (), RESULT_COLUMNS)
+    table = _stored_table(options, args)
+    if table is None:
+        table = _collect(args)
+    if args.out:
+        if args.out.is_file():
+            type(table).read(args.out)  # not over another kind of file, such as a run's record
+        write_json(args.out, asdict(table))
+    if args.json and args.columns:
+        print_columns(result_columns(table), args.columns)
+    elif args.json:
+        print_json(asdict(table))
+    else:
+        print(format_results(table, form_of(args), args.columns))
+    return 0
+
+
+def _stored_table(options: Parser, args: argparse.Namespace) -> ResultTable | None:
+    """Returns the table that the only folder holds, unless a run beside it is not in the table."""
+    from ..evaluation.rows import ResultTable
+
+    folder = args.folders[0]
+    stored = folder / STORED
+    if len(args.folders) > 1 or not stored.is_file():
+        return None
+    table = ResultTable.read(stored)
+    in_table = {Path(row.system.run).name for row in table.rows}
+    for record in folder.glob(f"*/{RECORD}"):
+        name = record.parent.name  # a row over seeds has the name of the system
+        if in_table.isdisjoint((name, re.sub(r"-s\d+$", "", name))):
+            return None
+    for name in ("baseline", "subset", "metric", "over_seeds", "out"):
+        if getattr(args, name) != options.get_default(name):
+            flag = f"--{name.replace('_', '-')}"
+            raise UserError(f"{stored}: is a stored table; for {flag} name the folders of the runs")
+    notify(f"{stored} is printed as it was stored; name the runs to compare them")
+    return table
+
+
+def _with_scores(paths: Sequence[Path]) -> list[Path]:
+    """Returns the folders that have scores, for --finished; names the others."""
+    finished = []
+    for path in paths:
+        if _has_scores(path):
+            finished.append(path)
+        else:
+            notify(f"not finished, left out: {path}")
+    if not finished:
+        raise UserError("--finished: no run is finished yet")
+    return finished
+
+
+def _has_scores(path: Path) -> bool:
+    """Returns True for a run, or a folder of runs, with scores."""
+    if not path.is_dir():
+        return is_run(path)  # a record by its name, or a run with the name of a translation
+    folders = [path, *(record.parent for record in path.glob(f"*/{RECORD}"))]
+    records = filter(None, map(record_of, folders))
+    return any(decoding.scores for record in records for decoding in record.decodings)
+
+
+def _find_published() -> dict[str, Any]:
+    """Returns the function that finds published numbers, for ``collect``; nothing without it."""
+    if not has_study():
+        return {}
+    module = importlib.import_module(f"{STUDY}.papers.published")
+    return {"find_published": module.published_score}
+
+
+def _collect(args: argparse.Namespace) -> ResultTable:
+    """Returns a new table of the finished runs; names the others."""
+    from ..evaluation.collecting import collect
+    from ..evaluation.metrics import find_metrics
+
+    folders = _with_scores(args.folders) if args.finished else args.folders
+    finished, unfinished = scored_runs(folders)
+    for folder in unfinished:
+        notify(f"not finished, left out: {folder}")
+    runs = [run for run in finished if run.decoding.subset == args.subset]
+    if not runs:
+        subsets = ", ".join(sorted({run.decoding.subset for run in finished}))
+        raise UsageError(f"--subset {args.subset}: no run has it; there is {subsets}")
+    return collect(
+        runs,
+        baseline=args.baseline,
+        metric=find_metrics("--metric", args.metric)[0] if args.metric else None,
+        over_seeds=args.over_seeds,
+        **_find_published(),
+    )

@@ -1,0 +1,123 @@
+"""``dc-nmt translate``: raw text in, plain translations out, by a trained run."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+from ...errors import UsageError, notify
+from ...text.lines import decoded, read_lines
+from ..raw_text.checks import refuse, scan_lines
+from ..raw_text.tokenizers import TOKENIZERS
+from .parser import Parser, add_user_dir
+
+# lines at once, in a terminal 1; translated shortest first, which wastes less padding
+BUFFER = 1000
+
+
+def main(argv: Sequence[str]) -> int:
+    args, flags = _parse(argv)
+    terminal = args.file == "-" and not args.sentence and sys.stdin.isatty()
+    lines = iter(args.sentence or _lines(args.file))
+
+    from ..inference.loaded_run import LoadedRun
+
+    run = LoadedRun(args.run, args.data, args.tokenizer, flags, args.bpe_codes)
+    if terminal:
+        pair = f"{run.source} to {run.target}"
+        notify(f"{run.checkpoint}: {pair}, a sentence a line; Ctrl-D ends")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # UTF-8 as the input, in every locale
+    size = 1 if terminal else BUFFER
+    first = 1
+    while buffer := list(islice(lines, size)):
+        for translation in run.translate(buffer, first):
+            text = json.dumps(asdict(translation), ensure_ascii=False)
+            print(text if args.json else translation.hypothesis)
+        sys.stdout.flush()
+        first += len(buffer)
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    parser = Parser(
+        prog="dc-nmt translate",
+        usage="dc-nmt translate RUN [FILE] [options] [flags of fairseq-generate]",
+        description="Translates text with a trained run, one output line for each input line. "
+        "The lines are prepared and translated like the test set of the run, and the output is "
+        "joined and detokenised.",
+        epilog="All other flags go to fairseq-generate: --beam, --lenpen, --cpu, --decode-with … "
+        "They override those of the run's evaluation or recipe.",
+    )
+    add = parser.add_argument
+    add(
+        "run",
+        type=Path,
+        metavar="RUN",
+        help="folder of a run (its averaged checkpoint, else the best, else the last), or a "
+        "checkpoint in it",
+    )
+    add(
+        "file",
+        nargs="?",
+        default="-",
+        metavar="FILE",
+        help="raw text in UTF-8, one sentence per line, plain or gzipped; default: standard input",
+    )
+    add(
+        "--sentence",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="translate this sentence instead of FILE; may be repeated",
+    )
+    add(
+        "--json",
+        action="store_true",
+        help="print one JSON object per line: source, hypothesis, score (log2-probability per "
+        "token)",
+    )
+    add(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="folder made by fairseq-preprocess; default: that of the run",
+    )
+    add(
+        "--tokenizer",
+        choices=TOKENIZERS,
+        help="tokenizer for the lines, undone in the output; default: that of the run",
+    )
+    add(
+        "--bpe-codes",
+        type=Path,
+        metavar="FILE",
+        help="codes of subword-nmt, or sentencepiece's model, for the lines; default: those beside "
+        "the data",
+    )
+    add_user_dir(parser)
+    args, flags = parser.parse_with_flags(argv)
+    if args.sentence and args.file != "-":
+        raise UsageError(f"--sentence: stands for FILE, which is {args.file}; give one of them")
+    if args.file == "-" and sys.stdin is None and not args.sentence:
+        raise UsageError("FILE: standard input is closed; name a file")
+    return args, flags
+
+
+def _lines(file: str) -> Iterable[str]:
+    """Returns the lines of a checked file, or of standard input as they arrive."""
+    if file == "-":
+        return decoded(sys.stdin.buffer, "standard input")
+    lines = read_lines(file, fix=True)
+    findings = scan_lines(file, lines).findings
+    refuse(findings)
+    for finding in findings:
+        if finding.kind in ("tokenized", "unseen"):
+            notify(f"warning: {finding}")
+    return lines

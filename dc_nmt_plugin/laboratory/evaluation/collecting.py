@@ -1,0 +1,352 @@
+"""Makes the table of finished runs on one test set: scores, tests, speeds, published numbers.
+
+``runs/finding.py`` reads the records of runs. :func:`collect` groups the runs, scores and tests
+each group, and makes a row of it (``rows.py``). ``table_text.py`` prints the table.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import UsageError, UserError, check_choices
+from ...flags import flag_name, setting_name
+from ...modules.mechanisms import CHOOSING
+from ...runs.differences import (
+    OF_ONE_SYSTEM,
+    TOKENS,
+    compared,
+    differing,
+    full_search,
+    shown,
+)
+from ...runs.finding import Run
+from .metrics import Metric
+from .rows import BaselineTest, MeasuredScore, PublishedScore, ResultRow, ResultTable, SystemFacts
+from .significance import Comparison, compare_systems
+from .systems import (
+    ComparedSystem,
+    PlainTextOptions,
+    default_metric,
+    labelled,
+    load_systems,
+    sides_of,
+    table_labels,
+)
+from .table_text import FURTHER
+
+BASELINE_ARCH = "transformer_standard"
+_PRECISION_FLAGS = ("fp16", "bf16", "amp", "memory-efficient-fp16", "memory-efficient-bf16")
+# with one of these flags a run ends where it learns no more, so updates differ between seeds
+_STOPPING_FLAGS = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}
+_TEXT = "digest of the training text"
+LEAST_SECONDS = 3.0  # of training or decoding; the speed of less work is chance
+
+# the runs of each row, and their texts: label → seed → run; without --over-seeds the seed is ""
+Groups = dict[str, dict[str, Run]]
+Systems = dict[str, dict[str, ComparedSystem]]
+# a run, and the table's metric → its published score
+FindPublished = Callable[[Run, str], PublishedScore]
+
+
+def collect(
+    runs: Sequence[Run],
+    baseline: str | None = None,
+    metric: Metric | None = None,
+    over_seeds: bool = False,
+    find_published: FindPublished = lambda run, metric: PublishedScore(),
+) -> ResultTable:
+    """Scores and tests finished runs.
+
+    Args:
+        runs: with their translations
+        baseline: label of the baseline; default the first run of transformer_standard, else the
+            first run
+        metric: default the paper's where the baseline's record marks it, else 13a (Chinese: zh)
+        over_seeds: one row for all runs of one system
+        find_published: finds the published score of a run
+
+    Raises:
+        UserError: the runs are of different test sets, a row would be of runs with different
+            settings, or no row has the label
+    """
+    groups = _group(runs, over_seeds)
+    first = _baseline(groups, baseline)
+    groups = {first: groups[first], **groups}  # the baseline is the first row
+    for label, group in groups.items():
+        _check_same_settings(label, list(group.values()))
+
+    runs = [run for group in groups.values() for run in group.values()]  # in the table's order
+    baseline_run = runs[0]
+    systems = _load(groups, runs)
+    metric = metric or default_metric(next(iter(systems[first].values())))
+    signature, sentences, comparisons = _compare(systems, metric)
+    rows = []
+    for label, group in groups.items():
+        row_runs = list(group.values())
+        score = _measured(comparisons[label], row_runs, metric)
+        # who names a baseline wants the test, whatever differs
+        differs = "" if baseline else _differences(row_runs[0], baseline_run)
+        published = find_published(row_runs[0], metric.name)
+        rows.append(
+            ResultRow(
+                system=_facts(label, row_runs, baseline_run),
+                score=score,
+                test=_test(comparisons[label], differs),
+                published=_with_gap(published, score, row_runs, metric),
+            )
+        )
+    signatures = {metric.name: signature, **_further_signatures(runs, metric)}
+    return ResultTable(metric.name, signatures, sentences, rows)
+
+
+# -- from runs to groups -----------------------------------------------------------------------
+
+
+def _group(runs: Sequence[Run], over_seeds: bool) -> Groups:
+    """Groups runs into rows: each run alone, or the runs of one system in one folder."""
+    run_labels = table_labels(runs)
+    if len(set(run_labels)) < len(runs):
+        raise UserError("the same result twice: name it once")
+    if not over_seeds:
+        return {label: {"": run} for label, run in zip(run_labels, runs, strict=True)}
+    # runs of equal names in two folders are two systems, and so are two translations of a run
+    systems: dict[tuple[Path, str, str], dict[str, Run]] = {}
+    for run in runs:
+        group = systems.setdefault((run.location.parent, _system(run), run.decoding.key), {})
+        seed = "" if run.record.seed is None else str(run.record.seed)
+        if seed in group:
+            both = f"{group[seed].location.name} and {run.location.name}"
+            raise UsageError(f"--over-seeds: {both} have the same seed; leave one out")
+        group[seed] = run
+    row_labels = labelled(
+        names=[system for _, system, _ in systems],
+        paths=[folder / system for folder, system, _ in systems],
+        keys=[key for _, _, key in systems],
+    )
+    return dict(zip(row_labels, systems.values(), strict=True))
+
+
+def _system(run: Run) -> str:
+    """Returns a run's name without its seed; ``record.system`` may have it, of score --name."""
+    return run.record.name.removesuffix(f"-s{run.record.seed}")
+
+
+def _baseline(groups: Groups, label: str | None) -> str:
+    """Returns the label of the baseline: `label`, else the first plain Transformer's."""
+    if label:
+        check_choices("--baseline", [label], groups)
+        return label
+    for name, group in groups.items():
+        record = next(iter(group.values())).record
+        plain = (record.architecture or "").startswith(BASELINE_ARCH)
+        if plain and not any(setting_name(flag) in CHOOSING for flag in record.settings):
+            return name
+    return next(iter(groups))
+
+
+# -- which settings differ ---------------------------------------------------------------------
+
+
+def _check_same_settings(label: str, runs: Sequence[Run]) -> None:
+    """Checks that the runs of a row differ in the seed alone.
+
+    Raises:
+        UserError: they differ in settings, updates, tokens, text or search
+    """
+    first = runs[0]
+    for run in runs[1:]:
+        for name, value, other_value in differing(_settings(first), _settings(run)):
+            raise UsageError(
+                f"--over-seeds: {label} would be a mean of different settings: {name} is "
+                f"{shown(value)} in {first.record.name} and {shown(other_value)} in "
+                f"{run.record.name}; leave one out"
+            )
+
+
+def _differences(run: Run, baseline: Run) -> str:
+    """Returns in words how training and search of two runs differ, besides the model."""
+    differences = []
+    for name, value, other_value in differing(_conditions(run), _conditions(baseline)):
+        if name == _TEXT:
+            differences.append("another training text")
+        elif isinstance(value, int):
+            differences.append(f"{name} {value:,} instead of {other_value:,}")
+        else:
+            differences.append(f"{name} {value} instead of {other_value}")
+    return "; ".join(differences)
+
+
+def _settings(run: Run) -> dict[str, Any]:
+    """Returns the settings that are the same for every seed: name → value, None if unknown."""
+    settings = compared(run.record.settings, OF_ONE_SYSTEM)
+    return {**{flag_name(name): value for name, value in settings.items()}, **_conditions(run)}
+
+
+def _conditions(run: Run) -> dict[str, Any]:
+    """Returns facts of training and search: name → value, None if unknown."""
+    record = run.record
+    settings = record.settings
+    # translations with a name (evaluate --as) are compared because their search differs
+    search = {} if run.decoding.name else run.decoding.search
+    return {
+        "updates": None if settings.keys() & _STOPPING_FLAGS else run.updates,
+        TOKENS: record.training.tokens,
+        _TEXT: record.data.text,
+        "precision": next((flag for flag in _PRECISION_FLAGS if settings.get(flag)), "fp32"),
+        **full_search(search),
+    }
+
+
+# -- from groups to rows -----------------------------------------------------------------------
+
+
+def _load(groups: Groups, runs: Sequence[Run]) -> Systems:
+    """Reads the texts of all `runs`, which are in the order of the groups."""
+    loaded = iter(load_systems(runs, PlainTextOptions()))
+    return {label: {seed: next(loaded) for seed in group} for label, group in groups.items()}
+
+
+def _compare(systems: Systems, metric: Metric) -> tuple[str, int, dict[str, Comparison]]:
+    """Scores and tests the rows; the first one is the baseline.
+
+    Returns:
+        the signature of the metric, the number of sentences, and the score and test of each row
+    """
+    loaded = [system for group in systems.values() for system in group.values()]
+    sides = sides_of(loaded, metric)
+    first, target_lang = sides[loaded[0].label], loaded[0].target_lang
+    score, signature = metric.score(first.hypotheses, first.references, target_lang)
+    if len(loaded) == 1:  # nothing to test: no bootstrap
+        label = next(iter(systems))
+        comparisons = [Comparison(label, score, interval=0.0)]
+    else:
+        hypotheses = {
+            label: {seed: sides[system.label].hypotheses for seed, system in group.items()}
+            for label, group in systems.items()
+        }
+        comparisons = compare_systems(hypotheses, first.references, target_lang, metric)
+    by_label = {comparison.name: comparison for comparison in comparisons}
+    return signature, len(first.hypotheses), by_label
+
+
+def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
+    """Returns what the runs of a row have in common, and means of their speeds.
+
+    Speeds are None where the device is known to be another one than that of `baseline`, the first
+    run of the baseline, and where the work took less than LEAST_SECONDS.
+    """
+    first = runs[0]
+    training_speeds, decoding_speeds = [], []
+    for run in runs:
+        training = run.record.training
+        if _may_be_equal(training.device, baseline.record.training.device):
+            training_speeds.append(_speed(training.tokens_per_second, training.seconds))
+        if _may_be_equal(_decoding_device(run), _decoding_device(baseline)):
+            speed, sentences = run.decoding.sentences_per_second, run.decoding.sentences
+            seconds = sentences / speed if sentences and speed else None
+            decoding_speeds.append(_speed(speed, seconds))
+    return SystemFacts(
+        label=label,
+        run=_relative(first.folder if len(runs) == 1 else first.folder.parent / _system(first)),
+        arch=first.record.architecture,
+        parameters=first.record.training.parameters,
+        updates=first.updates,
+        seeds=len(runs),
+        train_tokens_per_second=_mean(training_speeds),
+        decode_sentences_per_second=_mean(decoding_speeds),
+    )
+
+
+def _measured(comparison: Comparison, runs: Sequence[Run], metric: Metric) -> MeasuredScore:
+    """Returns the score of the hypotheses as they are now, and other scores from the records.
+
+    Raises:
+        UserError: the score in the record is of other hypotheses
+    """
+    stored = _mean_score(runs, metric.name)
+    if stored is not None and abs(stored - comparison.score) > 0.005:
+        raise UserError(
+            f"{comparison.name}: its hypotheses have {comparison.score:.2f} {metric.name}, and "
+            f"{stored:.2f} in its record; score them again"
+        )
+    further = {}
+    for name in FURTHER:
+        score = _mean_score(runs, name)
+        if score is not None and name != metric.name:
+            further[name] = score
+    return MeasuredScore(value=comparison.score, deviation=comparison.deviation, further=further)
+
+
+def _test(comparison: Comparison, differs: str) -> BaselineTest:
+    """Returns the test of a row; one that differs in more than the model has no corrected p."""
+    if comparison.corrected_p is None:
+        differs = ""
+    return BaselineTest(
+        difference=comparison.difference,
+        compared_seeds=None if comparison.seeds is None else list(comparison.seeds),
+        against=comparison.against,
+        corrected_p=None if differs else comparison.corrected_p,
+        differs=differs,
+    )
+
+
+def _with_gap(
+    published: PublishedScore, score: MeasuredScore, runs: Sequence[Run], metric: Metric
+) -> PublishedScore:
+    """Returns the published score with the difference of the runs' score by its metric to it."""
+    if published.metric is None or published.score is None:
+        return published
+    measured = score.value
+    if published.metric != metric.name:
+        of_records = _mean_score(runs, published.metric)
+        if of_records is None:
+            return published
+        measured = of_records
+    return replace(published, to_published=measured - published.score)
+
+
+def _further_signatures(runs: Sequence[Run], metric: Metric) -> dict[str, str]:
+    """Returns the signatures of the other metrics that runs have."""
+    signatures: dict[str, str] = {}
+    for name in FURTHER:
+        for run in runs:
+            score = run.decoding.score(name)
+            if score and name != metric.name:
+                signatures.setdefault(name, score.signature)
+    return signatures
+
+
+def _mean_score(runs: Sequence[Run], metric: str) -> float | None:
+    """Returns the mean of the scores in the records; None where a run has no such score."""
+    scores = list(filter(None, (run.decoding.score(metric) for run in runs)))
+    return _mean([score.value for score in scores]) if len(scores) == len(runs) else None
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Returns the mean of the known values."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def _speed(speed: float | None, seconds: float | None) -> float | None:
+    """Returns a speed that was measured over enough seconds, or over unknown ones."""
+    return None if seconds is not None and seconds < LEAST_SECONDS else speed
+
+
+def _decoding_device(run: Run) -> str | None:
+    return run.decoding.device or run.record.training.device
+
+
+def _may_be_equal(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or one == other
+
+
+def _relative(folder: Path) -> str:
+    """Returns the folder relative to the working folder, or its name: no path of this machine."""
+    path = Path(os.path.relpath(folder))
+    return folder.name if ".." in path.parts else path.as_posix()

@@ -1,0 +1,260 @@
+"""Reads hypotheses in order from the output of ``fairseq-generate``."""
+
+from __future__ import annotations
+
+import ast
+import html
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...errors import UserError
+from ...flags import flag_name, setting_name
+from ...runs.record import Flags
+from ...text.lines import read_lines, remove_bpe, stream_lines
+
+# settings of fairseq-generate that force or randomise its output, and their defaults
+_FREE = {
+    "prefix_size": "0",
+    "score_reference": "False",
+    "constraints": "None",
+    "sampling": "False",
+    "diverse_beam_groups": "-1",
+    "diversity_rate": "-1.0",
+    "match_source_len": "False",
+}
+# flags that decide which translation is found
+_SEARCH = (
+    "beam",
+    "lenpen",
+    "length-penalty",
+    "max-len-a",
+    "max-len-b",
+    "min-len",
+    "decode-with",
+    "no-aux-fusion",
+    "mask-source-layers",
+    "bf16",
+)
+UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
+# of --results-path, with fairseq's name of the set
+_FILE = re.compile(r"generate-((?:train|valid|test)\d*)\.txt")
+_NUMBERED = re.compile(r"[STHDP]-\d+\t")
+_HYPOTHESIS = re.compile(r"H-(\d+)\t(\S+)\t?(.*)")
+_TARGET = re.compile(r"T-(\d+)\t(.*)")
+_LEFT_OUT = re.compile(r"([\d,]+) samples have invalid sizes and will be skipped")
+_SPEED = re.compile(
+    r"Translated [\d,]+ sentences .* in [\d.]+s \(([\d.]+) sentences/s, ([\d.]+) tokens/s"
+)
+
+
+@dataclass
+class Generated:
+    """Holds the output of fairseq-generate.
+
+    Attributes:
+        hypotheses: the best ones by sentence number, without BPE, still tokenised
+        targets: the T- lines by sentence number, prepared in the same way; empty if missing
+        sentences_per_second, tokens_per_second: inference alone; None where the summary is missing
+        subset: translated set, by the settings or the file's name; None where neither has it
+        search: flags that decide which translation is found
+        joined_by: of --remove-bpe, where fairseq-generate joined the pieces
+    """
+
+    hypotheses: list[str]
+    targets: list[str]
+    sentences_per_second: float | None = None
+    tokens_per_second: float | None = None
+    subset: str | None = None
+    search: Flags = field(default_factory=dict)
+    joined_by: str | None = None
+
+
+def is_generated(path: str | os.PathLike[str]) -> bool:
+    """Returns True for output of ``fairseq-generate``, by its numbered lines."""
+    return any(_NUMBERED.match(line) for line in read_lines(path, fix=True))
+
+
+def read_generated(
+    path: str | os.PathLike[str], log: str | os.PathLike[str] | None = None
+) -> Generated:
+    """Reads the output of ``fairseq-generate``, with or without ``--results-path``.
+
+    With ``--results-path`` settings and speed may be in the log instead. Of an n-best
+    list the first hypothesis counts. The batches come sorted by length, so lines are put back
+    into the order of their numbers.
+
+    Raises:
+        UserError: no hypotheses, a sentence number is missing, sentences were left out, a
+            hypothesis's score is no number, or the hypotheses are no free translations.
+    """
+    # a log of standard output has the numbered lines again
+    logged = stream_lines(log, errors="replace") if log else ()
+    lines = read_lines(path, fix=True)
+    messages = [line for line in (*lines, *logged) if not _NUMBERED.match(line)]
+    _refuse_left_out(path, messages)
+    best, targets = _hypotheses(path, lines), _targets(path, lines)
+    generated = Generated([best[number] for number in sorted(best)], [])
+    if targets.keys() == best.keys():
+        generated.targets = [targets[number] for number in sorted(best)]
+    named = _FILE.match(Path(path).name)
+    generated.subset = named[1] if named else None
+    for message in messages:
+        if "'generation': " in message:
+            settings = _printed_settings(path, message)
+            check_free(path, settings)
+            generated.subset = _subset(path, log, generated.subset, settings.get("gen_subset"))
+            generated.search = _search_of(settings)
+            generated.joined_by = settings.get("post_process")
+        elif match := _SPEED.search(message):
+            generated.sentences_per_second = float(match[1])
+            generated.tokens_per_second = float(match[2])
+    return generated
+
+
+def _hypotheses(path: object, lines: Iterable[str]) -> dict[int, str]:
+    """Returns the best hypothesis of each sentence, by its number.
+
+    Raises:
+        UserError: no hypotheses, a sentence number is missing, or a score is not a number
+    """
+    best: dict[int, str] = {}
+    for match in filter(None, map(_HYPOTHESIS.fullmatch, lines)):
+        number = int(match[1])
+        if match[2] == "nan":
+            raise UserError(
+                f"{path}: the score of sentence {number} (H-{number}) is not a number: the "
+                "model is broken, and so is its translation"
+            )
+        best.setdefault(number, remove_bpe(match[3]))
+    if not best:
+        raise UserError(f"{path}: no hypotheses (H- lines) of fairseq-generate in it")
+    for number in range(max(best)):
+        if number not in best:
+            raise UserError(f"{path}: no hypothesis for sentence {number} (H-{number})")
+    return best
+
+
+def _targets(path: object, lines: Iterable[str]) -> dict[int, str]:
+    """Returns the reference of each sentence, by its number.
+
+    Raises:
+        UserError: a sentence has two
+    """
+    targets: dict[int, str] = {}
+    for match in filter(None, map(_TARGET.fullmatch, lines)):
+        number = int(match[1])
+        if number in targets:
+            raise UserError(
+                f"{path}: T-{number} occurs twice: it is the output of two calls of "
+                "fairseq-generate, and one of them is wanted"
+            )
+        targets[number] = remove_bpe(match[2])
+    return targets
+
+
+def _refuse_left_out(path: object, messages: Iterable[str]) -> None:
+    for match in filter(None, map(_LEFT_OUT.search, messages)):
+        raise UserError(
+            f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
+            "score of the others would not be one of this test set"
+        )
+
+
+def _subset(path: object, log: object, named: str | None, translated: str | None) -> str | None:
+    """Returns the translated set, by the file's name and by the settings."""
+    if named and translated not in (None, named):
+        raise UserError(
+            f"{path}: is of the set {named} by its name, and of {translated} by the settings in "
+            f"{log or path}"
+        )
+    return translated or named
+
+
+def _printed_settings(path: object, line: str) -> dict[str, Any]:
+    """Returns name → value of the settings that ``fairseq-generate`` prints as a dictionary."""
+    try:
+        groups = ast.literal_eval(line[line.index("{") :])
+        settings = dict(groups["generation"])
+        for name in ("task", "dataset", "common_eval"):
+            settings |= groups.get(name) or {}
+        return settings
+    except (ValueError, SyntaxError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: the settings in the log cannot be read: {error}") from error
+
+
+def _search_of(settings: Mapping[str, Any]) -> Flags:
+    search: Flags = {}
+    for flag in _SEARCH:
+        value = settings.get(setting_name(flag))
+        if value is not None and value is not False and value != "":
+            search[flag] = value
+    return search
+
+
+def check_free(origin: object, settings: Mapping[str, Any]) -> None:
+    """Checks that an output is a model's own best translation.
+
+    Args:
+        origin: of the settings, for the message
+        settings: name → value, of fairseq-generate
+
+    Raises:
+        UserError: the output was forced, drawn at random, or searched for diversity
+    """
+    for name, free in _FREE.items():
+        value = str(settings.get(name, free))
+        if _same(value, free) or (name == "diverse_beam_groups" and value in ("0", "1")):
+            continue
+        flag = flag_name(name) if value == "True" else f"{flag_name(name)} {value}"
+        raise UserError(
+            f"{origin}: fairseq-generate with {flag} gives no free translation, and a score of "
+            "its output would not be one of the model; translate without that flag"
+        )
+
+
+def _same(value: str, free: str) -> bool:
+    try:
+        return float(value) == float(free)
+    except ValueError:
+        return value == free
+
+
+def is_same_search(known: Flags, printed: Flags) -> bool:
+    """Returns True if known flags are those that ``fairseq-generate`` printed.
+
+    Args:
+        known: given flags
+        printed: of a :class:`Generated`, with fairseq's defaults
+    """
+    names = set(_SEARCH) & known.keys()
+    return bool(printed) and all(_same(str(known[n]), str(printed.get(n))) for n in names)
+
+
+def check_targets(
+    path: object, targets: Sequence[str], reference_path: object, references: Sequence[str]
+) -> None:
+    """Checks by the T- lines that an output belongs to the reference text.
+
+    Raises:
+        UserError: most T- lines are not the reference's lines
+    """
+    pairs = enumerate(zip(targets, references, strict=True))
+    # an unknown word of the target stands for any word
+    known = [(n, pair) for n, pair in pairs if not UNKNOWN.search(pair[0])]
+    other = [n for n, (target, line) in known if _letters(target) != _letters(line)]
+    if 2 * len(other) > len(known):
+        raise UserError(
+            f"{path}: {len(other):,} of {len(known):,} T- lines are not lines of {reference_path}, "
+            f"the first is T-{other[0]}; give the reference of the set that was translated "
+            "(--gen-subset)"
+        )
+
+
+def _letters(text: str) -> str:
+    plain = unicodedata.normalize("NFKC", html.unescape(text)).casefold()
+    return re.sub(r"[\W_]+", "", plain)

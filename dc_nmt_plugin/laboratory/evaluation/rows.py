@@ -1,0 +1,93 @@
+"""The rows of ``dc-nmt results``: what a table has and stores. A row is four parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...errors import UserError
+from ...files import read_json
+from .chance import Difference
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemFacts:
+    """What is compared: one run, or the runs of one system."""
+
+    label: str  # name of the run, with that of the translation if it is not the recipe's
+    run: str  # its folder, relative to the checkout where it is below it
+    arch: str | None = None
+    parameters: int | None = None
+    updates: int | None = None
+    seeds: int = 1
+    train_tokens_per_second: float | None = None  # target tokens
+    decode_sentences_per_second: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredScore:
+    """The score by the table's metric, and by other metrics: means over the seeds."""
+
+    value: float
+    deviation: float | None = None  # standard deviation over the seeds; None for one run
+    further: dict[str, float] = field(default_factory=dict)  # metric → score
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaselineTest:
+    """The difference to the baseline; the baseline itself has the defaults."""
+
+    difference: float | None = None  # over `compared_seeds`
+    # seeds that the baseline has too; empty: the systems share no seed, so the difference is over
+    # all seeds; None for single runs
+    compared_seeds: list[str] | None = None
+    against: Difference | None = None  # None for too little text
+    corrected_p: float | None = None  # by Holm for the number of systems; None if `differs`
+    differs: str = ""  # what differs from the baseline's training and search, besides the model
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedScore:
+    """The score that a paper prints for a run; None if it prints none."""
+
+    score: float | None = None
+    metric: str | None = None
+    printed_in: str | None = None  # such as "thesis, Table 3.2"; other values that are printed
+    differs: str = ""  # settings of the run that are not the paper's, in words
+    to_published: float | None = None  # the run's score by that metric minus the published one
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultRow:
+    """One run, or the runs of one system."""
+
+    system: SystemFacts
+    score: MeasuredScore
+    test: BaselineTest = BaselineTest()
+    published: PublishedScore = PublishedScore()
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table of systems on one test set; the first row is the baseline."""
+
+    metric: str  # of scores, differences and tests
+    signatures: dict[str, str]  # of it and of the other metrics
+    sentences: int  # of the test set
+    rows: list[ResultRow]
+    speeds: str | None = None  # how the speeds were measured; None: by the runs' own logs
+
+    @classmethod
+    def read(cls, path: Path) -> ResultTable:
+        """Reads a stored table.
+
+        Raises:
+            UserError: the file does not hold a table
+        """
+        try:
+            table = read_json(path, cls)
+        except UserError as error:  # such as one that an earlier version stored
+            raise UserError(f"{error}; 'dc-nmt results RUN … --out' stores a table") from error
+        if not table.rows:
+            raise UserError(f"{path}: has no rows")
+        return table

@@ -1,0 +1,216 @@
+"""Scores one translation, and enters the scores into the record of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...errors import UsageError, counted
+from ...files import is_same_file, write_lines
+from ...runs.finding import path_from, text_file
+from ...runs.record import (
+    RECORD,
+    SCHEMA,
+    Data,
+    Decoding,
+    Kind,
+    Record,
+    Score,
+    TextFile,
+    read_record,
+    update_record,
+    with_decoding,
+)
+from ...text.lines import read_lines
+from .generated import Generated, is_same_search, read_generated
+from .metrics import METRICS, Metric, default_metrics, find_metrics
+from .texts import TextFiles, Texts, load_texts
+
+# what dc-nmt evaluate knows of a translation: all flags of its search, its checkpoint, its device
+OF_TRANSLATION = ("search", "checkpoint", "averaged", "updates", "device")
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """Options of ``dc-nmt score``."""
+
+    file: Path  # of the hypotheses
+    kind: Kind
+    target_lang: str
+    source_lang: str | None = None
+    generate_log: Path | None = None  # of fairseq-generate, where the speed is only there
+    reference: Path | None = None  # raw text
+    tokenized_reference: str | None = None
+    source: str | None = None  # raw text
+    tokenizer: str | None = None  # of the text before BPE
+    truecased: bool = False
+    metrics: Sequence[Metric] | None = None  # None: all that papers use for the language
+    paper: str | None = None  # metric that is marked as the paper's
+    main: str | None = None  # the same, of one's own text
+    name: str | None = None  # of the record; None: that it has, or of its folder
+    detokenized: Path | None = None  # file for the detokenised hypotheses
+    out: Path | None = None  # record
+    decoding: str | None = None  # name of the translation in the record
+    subset: str | None = None  # translated set; None: as the output says
+    stamp: str | None = None  # of the command line
+
+
+def score_translation(options: ScoreOptions) -> tuple[Record, Decoding, list[str]]:
+    """Returns the record with the scored translation, the translation, and warnings.
+
+    Writes the record to ``out``, and text to ``detokenized``.
+
+    Raises:
+        UserError: files that do not belong together, or are no translation
+    """
+    files = _files(options)
+    generated = None
+    if options.kind == "generated":
+        generated = read_generated(options.file, options.generate_log)
+        _check_subset(options, generated)
+        files = replace(files, joined_by=generated.joined_by)
+    texts = load_texts(files)
+    sentences = len(texts.raw.hypotheses)
+    _check_source(options, sentences)
+    scores = _scores(options, texts)
+    if options.detokenized:
+        _check_is_new(options.detokenized, options)
+        write_lines(options.detokenized, texts.raw.hypotheses)
+    before = read_record(options.out) if options.out and options.out.is_file() else None
+    if before and before.data.target != options.target_lang:
+        texts.warnings.append(
+            f"--target-lang {options.target_lang}: {options.out} is of text in "
+            f"{before.data.target}, for which tables are made"
+        )
+    decoding = _as_translated(_decoding(options, files, generated), before, generated)
+    decoding = replace(decoding, sentences=sentences, scores=tuple(scores))
+
+    def scored(record: Record | None) -> Record:
+        record = _named(options, record)
+        updates = decoding.updates or record.training.updates
+        return with_decoding(record, replace(decoding, updates=updates))
+
+    record = update_record(options.out, scored) if options.out else scored(None)
+    return record, decoding, texts.warnings
+
+
+def _files(options: ScoreOptions) -> TextFiles:
+    return TextFiles(
+        hypotheses=str(options.file),
+        kind=options.kind,
+        target_lang=options.target_lang,
+        tokenizer=options.tokenizer or "none",
+        reference=str(options.reference) if options.reference else None,
+        tokenized_reference=options.tokenized_reference,
+        truecased=options.truecased,
+    )
+
+
+# -- files that do not belong together ---------------------------------------------------------
+
+
+def _check_subset(options: ScoreOptions, generated: Generated) -> None:
+    # a set with a name of its own, such as tst2013 or test2017, is test or test1 for fairseq
+    translated, subset = generated.subset, options.subset
+    if translated and subset in ("train", "valid", "test") and subset != translated:
+        raise UsageError(f"--subset {subset}: {options.file} is of the set {translated}")
+
+
+def _check_source(options: ScoreOptions, sentences: int) -> None:
+    if not options.source:
+        return
+    lines = len(read_lines(options.source))
+    if lines != sentences:
+        hypotheses = counted(sentences, "hypothesis")
+        raise UsageError(f"--source {options.source}: {counted(lines, 'line')} for {hypotheses}")
+
+
+def _check_is_new(path: Path, options: ScoreOptions) -> None:
+    inputs = [options.file, options.source, options.tokenized_reference, options.reference]
+    inputs.append(options.out)
+    if any(is_same_file(path, Path(given)) for given in inputs if given):
+        raise UsageError(f"--detokenized {path}: is a file that is read")
+    folder = path.resolve().parent
+    scored = [name.resolve().parent for name in (options.file, options.out) if name]
+    is_of_another_run = (folder / RECORD).is_file() and folder not in scored
+    if path.is_file() and (path.suffix == ".json" or is_of_another_run):
+        raise UsageError(
+            f"--detokenized {path}: is a file of another run, or JSON; take another name"
+        )
+
+
+# -- what enters the record --------------------------------------------------------------------
+
+
+def _scores(options: ScoreOptions, texts: Texts) -> list[Score]:
+    marked = options.main or options.paper
+    paper = find_metrics("--main" if options.main else "--paper", marked)[0] if marked else None
+    tokenized, references = texts.tokenized is not None, texts.raw.references
+    names = default_metrics(options.target_lang, tokenized, references)
+    metrics = list(options.metrics or [METRICS[name] for name in names])
+    if paper and paper not in metrics:
+        metrics.append(paper)
+    return [texts.score(metric, options.target_lang, metric is paper) for metric in metrics]
+
+
+def _decoding(options: ScoreOptions, files: TextFiles, generated: Generated | None) -> Decoding:
+    folder = options.out.parent if options.out else Path()
+
+    def text(path: Path | str | None) -> TextFile | None:
+        return text_file(folder, path) if path else None
+
+    reference = text(options.reference)
+    plain = options.detokenized
+    if plain is None and files.kind == "raw":
+        plain = options.file
+    decoding = Decoding(
+        options.decoding or "",
+        options.subset or "test",
+        hypotheses=path_from(folder, files.hypotheses),
+        kind=files.kind,
+        tokenizer=files.tokenizer,
+        truecased=files.truecased,
+        references=(reference,) if reference else (),
+        tokenized_reference=text(options.tokenized_reference),
+        source=text(options.source),
+        plain=path_from(folder, plain) if plain else None,
+        stamp=options.stamp,
+    )
+    if generated is None:
+        return decoding
+    return replace(
+        decoding,
+        subset=options.subset or generated.subset or "test",
+        search=generated.search,
+        sentences_per_second=generated.sentences_per_second,
+        tokens_per_second=generated.tokens_per_second,
+    )
+
+
+def _as_translated(
+    decoding: Decoding, record: Record | None, generated: Generated | None
+) -> Decoding:
+    """Returns the decoding with what the record knows of the same translation."""
+    known = record and record.decoding(decoding.key)
+    if not known or not generated or not is_same_search(known.search, generated.search):
+        return decoding
+    return replace(decoding, **{name: getattr(known, name) for name in OF_TRANSLATION})
+
+
+def _named(options: ScoreOptions, record: Record | None) -> Record:
+    """Returns the record of a run, or a new one, with the name of the command line."""
+    name = options.name or _name(options.out)
+    if record is None:
+        data = Data(options.source_lang, options.target_lang)
+        return Record(schema=SCHEMA, name=name, system=name, data=data)
+    if not options.name:
+        return record
+    return replace(record, name=name, system=name.removesuffix(f"-s{record.seed}"))
+
+
+def _name(path: Path | None) -> str:
+    """Returns the name of a record: that of its folder, or of a file with another name."""
+    if path is None:
+        return "model"
+    return path.resolve().parent.name if path.name == RECORD else path.stem

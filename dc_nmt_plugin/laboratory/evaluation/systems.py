@@ -1,0 +1,188 @@
+"""Reads the systems of a comparison: runs or plain text, on one test set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from ...errors import UserError
+from ...flags import setting_name
+from ...runs.finding import Run, chosen_names, distinguished, is_run, located
+from ...runs.record import Kind
+from .generated import check_free, is_generated
+from .metrics import METRICS, Metric, default_bleu
+from .texts import Sides, TextFiles, Texts, load_texts
+
+
+@dataclass(frozen=True)
+class PlainTextOptions:
+    """Options for plain text files; None or the default means as in the runs."""
+
+    reference: str | None = None
+    tokenized_reference: str | None = None
+    target_lang: str | None = None
+    tokenizer: str | None = None
+    tokenized: bool = False
+    truecased: bool = False
+
+
+@dataclass(frozen=True)
+class ComparedSystem:
+    """One system's text."""
+
+    label: str  # unique among the systems compared
+    texts: Texts  # both sides, checked
+    target_lang: str  # two letters
+    run: Run | None  # None for plain text
+
+
+def table_labels(items: Sequence[Run | Path]) -> list[str]:
+    """Returns the names of runs and files in tables."""
+    return labelled(
+        names=[item.record.name if isinstance(item, Run) else item.name for item in items],
+        paths=[item.location if isinstance(item, Run) else item.resolve() for item in items],
+        keys=[item.decoding.key if isinstance(item, Run) else "" for item in items],
+    )
+
+
+def labelled(names: Sequence[str], paths: Sequence[Path], keys: Sequence[str]) -> list[str]:
+    """Returns names with the key of a translation; folders distinguish equal names."""
+    pairs = zip(distinguished(names, paths), keys, strict=True)
+    return [f"{name}, {key}" if key else name for name, key in pairs]
+
+
+def load_systems(
+    systems: Sequence[Run | Path], options: PlainTextOptions, names: Sequence[str] | None = None
+) -> list[ComparedSystem]:
+    """Reads every system.
+
+    Args:
+        systems: runs, their folders, or plain text
+        options: for plain text; values of runs take precedence
+        names: labels, default :func:`table_labels`
+
+    Raises:
+        UserError: something is missing or contradicts, or the test sets differ.
+    """
+    items = [Run.read(s) if isinstance(s, Path) and is_run(s) else s for s in systems]
+    first_run = next((item for item in items if isinstance(item, Run)), None)
+    of_run = files_of(first_run) if first_run else None
+    loaded = []
+    for label, item in zip(chosen_names(names, table_labels(items)), items, strict=True):
+        if isinstance(item, Run):
+            files = files_of(item)
+            check_free(item.path, {setting_name(k): v for k, v in item.decoding.search.items()})
+        else:
+            files = _files_of_text(item, options, of_run)
+        run = item if isinstance(item, Run) else None
+        loaded.append(ComparedSystem(label, load_texts(files), files.target_lang, run))
+    _check_same_test(loaded)
+    return loaded
+
+
+def files_of(run: Run) -> TextFiles:
+    """Returns the files that a run was scored with, where they are now.
+
+    Raises:
+        UserError: no hypotheses, several references, or a missing one or another text in its place
+    """
+    decoding = run.decoding
+    if decoding.hypotheses is None:
+        raise UserError(f"{run.path}: has no hypotheses: score it with --detokenized FILE")
+    if len(decoding.references) > 1:
+        raise UserError(
+            f"{run.path}: was scored against {len(decoding.references)} references, and systems "
+            "are compared on one; score it again with one --reference"
+        )
+    (raw,) = decoding.references or (None,)
+    reference = located(run.path, run.record, raw)
+    if reference and not Path(reference).exists():
+        task = run.record.task
+        raise UserError(
+            f"{run.path}: its reference {decoding.references[0].path} is not here: "
+            + (f"'dc-nmt prepare {task}' makes it" if task else "put it back, or score again")
+        )
+    return TextFiles(
+        located(run.path, run.record, decoding.hypotheses) or "",
+        decoding.kind,
+        run.record.data.target,
+        tokenizer=decoding.tokenizer,
+        reference=reference,
+        tokenized_reference=located(run.path, run.record, decoding.tokenized_reference),
+        truecased=decoding.truecased,
+        joined_by=str(decoding.search.get("remove-bpe", "")),
+    )
+
+
+def sides_of(systems: Sequence[ComparedSystem], metric: Metric) -> dict[str, Sides]:
+    """Returns the two sides that a metric scores, by system; all have the same reference.
+
+    Raises:
+        UserError: a metric of tokenised text, of which a system has none, or of systems whose
+            reference was tokenised differently
+    """
+    sides = {system.label: system.texts.sides(metric) for system in systems}
+    first, reference = next((label, side.references) for label, side in sides.items())
+    for label, side in sides.items():
+        if side.references != reference:
+            raise UserError(
+                f"{metric.name} counts the words of tokenised text, and {first} and {label} were "
+                "tokenised or cased differently: compare them by --metric mteval-v13a or another "
+                "of detokenised text"
+            )
+    return sides
+
+
+def default_metric(baseline: ComparedSystem) -> Metric:
+    """Returns the paper's metric if the run names it; else the BLEU for the target language.
+
+    Tokenised plain text without a tokenizer has multi-bleu alone.
+    """
+    texts, language = baseline.texts, baseline.target_lang
+    for score in baseline.run.decoding.scores if baseline.run else ():
+        if score.paper:
+            return METRICS[score.metric]
+    if texts.tokenized and not texts.has_raw_reference:
+        return METRICS["zh-words" if language == "zh" else "multi-bleu"]
+    return METRICS[default_bleu(language, texts.raw.references)]
+
+
+def _files_of_text(path: Path, options: PlainTextOptions, like: TextFiles | None) -> TextFiles:
+    """Returns the files of plain text, with these options, else those of the first run."""
+    kind: Kind = "tokenized" if options.tokenized else "raw"
+    if is_generated(path):
+        kind = "generated"
+    language = options.target_lang or (like.target_lang if like else None)
+    if language is None:
+        raise UserError(f"{path}: plain text needs --target-lang")
+    reference, tokenized_reference = options.reference, options.tokenized_reference
+    if reference is None and tokenized_reference is None:
+        if like is None:
+            raise UserError(f"{path}: plain text needs --reference or --tokenized-reference")
+        reference, tokenized_reference = like.reference, like.tokenized_reference
+    return TextFiles(
+        str(path),
+        kind,
+        language,
+        tokenizer=options.tokenizer or (like.tokenizer if like else "none"),
+        reference=reference,
+        tokenized_reference=tokenized_reference,
+        truecased=options.truecased and kind != "raw",
+    )
+
+
+def _check_same_test(systems: Sequence[ComparedSystem]) -> None:
+    first = systems[0]
+    for other in systems[1:]:
+        both = f"{first.label} and {other.label}"
+        if other.target_lang != first.target_lang:
+            raise UserError(f"{both}: are in {first.target_lang} and {other.target_lang}")
+        one, two = first.texts.raw.references, other.texts.raw.references
+        if one != two:
+            lines = enumerate(zip_longest(one, two), start=1)
+            number = next(number for number, (line, other_line) in lines if line != other_line)
+            raise UserError(
+                f"results on different tests: {both}: their references differ in line {number}"
+            )

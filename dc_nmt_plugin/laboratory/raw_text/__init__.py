@@ -1,0 +1,40 @@
+"""Text: settings of its preparation, lines, checks and tokenisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(unsafe_hash=True)
+class TextSettings:
+    """Settings of a task's text preparation, ``text`` of its recipe, with Moses' scripts."""
+
+    # tokenizer.perl (Chinese: jieba); split at punctuation and digits, which can be undone exactly;
+    # none: the words are separated already; raw: they are not, and sentencepiece needs no words
+    tokenizer: Literal["moses", "split", "none", "raw"] = "moses"
+    hyphens: bool = False  # split into @-@ (tokenizer.perl -a)
+    # lowercase.perl; truecase.perl, learnt on the training text
+    casing: Literal["keep", "lower", "truecase"] = "keep"
+    punctuation: bool = False  # normalize-punctuation.perl, remove-non-printing-char.perl
+    # training pairs with a longer side, or a greater ratio of lengths, are dropped; 0: no limit
+    max_tokens: int = 0
+    ratio: float = 0
+    undo: Literal["", "moses", "split", "none"] = ""  # in the output; default: `tokenizer`
+
+    @property
+    def scored_as(self) -> str:
+        """Returns the tokeniser's name for ``dc-nmt score --tokenizer``, which undoes it."""
+        undone = self.undo or self.tokenizer
+        if undone == "raw":
+            return "none"
+        return "moses-a" if undone == "moses" and self.hyphens else undone
+
+    @property
+    def stamp(self) -> str:
+        """Returns the settings in a few words: the tokenizer's name if nothing else is set."""
+        words: list[str] = [self.tokenizer]
+        words += ["hyphens"] * self.hyphens + ["punctuation"] * self.punctuation
+        words += [self.casing] if self.casing != "keep" else []
+        words += [f"{self.max_tokens}/{self.ratio:g}"] if self.max_tokens or self.ratio else []
+        return " ".join(words)

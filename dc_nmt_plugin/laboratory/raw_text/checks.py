@@ -1,0 +1,338 @@
+"""Checks text for problems that make a training meaningless or a score wrong.
+
+:data:`KINDS` is the one table of problems, for ``check-text``, ``new``, ``prepare`` and ``score``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from unicodedata import is_normalized, normalize
+
+import numpy as np
+import regex
+
+from ...errors import UserError, counted
+from ...text.languages import is_spaceless
+from ...text.lines import character, stream_lines
+
+RARE = 100  # a text has a problem with a threshold in more than one line in so many
+HEAD = 20_000  # lines from which a text's tokenisation is decided
+SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")  # in every dictionary of fairseq
+NOTHING = 0  # the number of a line without visible characters
+
+_SYMBOL = re.compile(rf"(?<!\S)(?:{'|'.join(SYMBOLS)})(?!\S)")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
+_VISIBLE = regex.compile(r"[^\s\p{Z}\p{C}]")
+# UTF-8 that was decoded as Latin-1 or Windows-1252: a lead byte, then another byte
+_MISREAD = re.compile(r"[Â-ô][\x80-\xbfŒœŠšŸŽžƒˆ˜–—‘’‚“”„†‡•…‰‹›€™]|\ufffd")
+_MARKUP = re.compile(  # XML and SGML, then tags of IWSLT, TMX, JSON
+    r"^\s*(?:<(?:\?xml|!DOCTYPE|mteval|(?:src|ref|tst)set|doc|seg|hl"
+    r"|url|keywords|speaker|talkid|reviewer|translator|title|description"
+    r'|tmx|tuv?|prop)\b>?|{"[^"]{0,20}")'
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    message: str  # about one line; remedy. {} is the example, {file} the file's name
+    pattern: re.Pattern[str] | None = None  # of a line with it; None: found in another way
+    single: bool = True  # one line counts; otherwise more than one in a hundred
+
+
+KINDS = {
+    "control": Kind(
+        "has {}, which some tools take for the end of a line or do not read; "
+        r"perl -CSD -pe 's/(?!\n)[\p{Cc}\p{Zl}\p{Zp}\x{FEFF}]/ /g' {file} replaces such "
+        "characters by spaces",
+        _CONTROL,
+    ),
+    "blank": Kind("the line is blank; leave such pairs out"),
+    "unseen": Kind("has nothing visible in it, but {}; leave such pairs out"),
+    "symbol": Kind(
+        "has the word {}, which is fairseq's own symbol; leave such pairs out, or write &lt; and "
+        "&gt;",
+        _SYMBOL,
+    ),
+    "pieces": Kind(
+        "has '{}', the mark of BPE or sentencepiece; join the words: sed 's/@@ //g', or "
+        "fairseq-generate --remove-bpe (sentencepiece); text of the tokenizer split needs "
+        "--tokenizer split",
+        re.compile(r"(?<=\S)@@(?= |$)|▁"),
+        single=False,
+    ),
+    "markup": Kind(
+        "is not a plain sentence, but begins with {}; take the sentences out; a recipe reads "
+        "format: iwslt-tags, iwslt-xml and sgm",
+        _MARKUP,
+        single=False,
+    ),
+    "tab": Kind(
+        "has a tab, as in TSV files; take one column: cut -f1 {file} prints the first, "
+        "cut -f2 {file} the second",
+        re.compile("\t"),
+        single=False,
+    ),
+    "mojibake": Kind(
+        "looks like UTF-8 that was read as Latin-1 ({}); make the file again from the original",
+        _MISREAD,
+        single=False,
+    ),
+    "form": Kind(
+        "has several characters for one letter ({}), where other text of the language has one; "
+        "perl -CSD -MUnicode::Normalize -pe '$_=NFC($_)' {file} > NEW makes one",
+        single=False,
+    ),
+    "tokenized": Kind("the text looks tokenised ({}); give --tokenized, or the raw text"),
+}
+# kinds for which text is refused for every purpose
+SPOILT = ("pieces", "markup", "tab", "mojibake")
+# further kinds, for files that fairseq reads directly
+UNUSABLE = ("control", "blank", "unseen", "symbol", "form")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Holds one kind of problem in one file; printed, it is a line with the remedy."""
+
+    kind: str  # of KINDS
+    file: str
+    lines: int  # with the problem
+    first: int  # line with it, from 1
+    example: str
+    total: int  # lines of the file
+
+    @property
+    def counts(self) -> bool:
+        """Returns whether the problem is frequent enough to be one of the text as a whole."""
+        return KINDS[self.kind].single or self.lines * RARE > self.total
+
+    def __str__(self) -> str:
+        message = KINDS[self.kind].message.replace("{}", self.example)
+        about, _, remedy = message.replace("{file}", self.file).partition("; ")
+        many = f" ({self.lines:,} of {self.total:,} lines)" if self.lines > 1 else ""
+        return f"{self.file}, line {self.first}: {about}{many}; {remedy}"
+
+
+@dataclass
+class Scan:
+    name: str
+    lines: int
+    texts: Any  # (lines) a number each, equal for lines that differ only in spaces and case
+    findings: list[Finding]  # in the order of KINDS
+    composed: int  # lines with letters in Unicode's form NFC
+
+
+def scan_lines(name: object, lines: Iterable[str]) -> Scan:
+    """Scans the lines of a text, without their ends.
+
+    Raises:
+        UserError: most lines end in CR alone
+    """
+    head: list[str] = []
+    texts: list[int] = []
+    counts: dict[str, tuple[int, int, str]] = {}  # kind → lines, first line, example
+    composed = returns = 0
+    for number, line in enumerate(lines, start=1):
+        if number <= HEAD:
+            head.append(line)
+        texts.append(hash(bare(line)) if is_visible(line) else NOTHING)
+        composed += is_composed(line)
+        returns += line.count("\r")
+        for kind, example in _problems(line):
+            before, first, first_example = counts.get(kind, (0, number, example))
+            counts[kind] = (before + 1, first, first_example)
+    if returns > len(texts):
+        raise UserError(
+            f"{name}: its lines end in {returns:,} carriage returns without line feeds; "
+            rf"tr '\r' '\n' < {name} > NEW makes line feeds of them"
+        )
+    sign = None if is_spaceless(None, head) else tokenized_sign(head)
+    if sign:
+        counts["tokenized"] = sign
+    findings = [Finding(k, str(name), *counts[k], len(texts)) for k in KINDS if k in counts]
+    return Scan(str(name), len(texts), np.array(texts, np.int64), findings, composed)
+
+
+def _problems(line: str) -> Iterator[tuple[str, str]]:
+    """Yields the kind and an example of each problem of a line."""
+    if not line.strip():
+        yield "blank", ""
+        return
+    if not is_visible(line):
+        yield "unseen", character(line.strip()[0])
+        return
+    if is_decomposed(line):
+        yield "form", next(filter(is_decomposed, regex.findall(r"\X", line)), "")
+    for name, kind in KINDS.items():
+        match = kind.pattern.search(line) if kind.pattern else None
+        if match and (name != "mojibake" or _is_misread(line, match[0])):
+            yield name, _example(name, line, match[0])
+
+
+def _is_misread(line: str, match: str) -> bool:
+    """Returns whether UTF-8 was misread, and not a capital before a quotation mark in French."""
+    from ftfy.badness import is_bad
+
+    return match == "\ufffd" or bool(is_bad(line))
+
+
+def _example(kind: str, line: str, match: str) -> str:
+    if kind == "control":
+        return character(match)
+    if kind == "mojibake":
+        return next(word for word in line.split(" ") if match in word)[:20]
+    return match.strip()
+
+
+def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], list[Finding]]:
+    """Returns the scans of each group's files, one file or a pair, and all findings.
+
+    Raises:
+        UserError: a file cannot be read, or has lines that end in CR alone; or the files of a pair
+            have different numbers of lines
+    """
+    scans = [[scan_lines(path, stream_lines(path)) for path in group] for group in groups]
+    for group in scans:
+        _check_parallel(group)
+    # text in Unicode's form NFD is a problem only where its language has text in NFC too
+    mixed = [any(s.composed * RARE > s.lines for s in side) for side in zip(*scans, strict=True)]
+    findings = []
+    for group in scans:
+        for scan, is_mixed in zip(group, mixed, strict=True):
+            findings += [f for f in scan.findings if is_mixed or f.kind != "form"]
+    return scans, list(dict.fromkeys(findings))  # of a file that is given twice once
+
+
+def _check_parallel(group: Sequence[Scan]) -> None:
+    first, *others = group
+    for other in others:
+        if first.lines != other.lines:
+            raise UserError(
+                f"{first.name} has {counted(first.lines, 'line')} but {other.name} has "
+                f"{other.lines:,}: line n of one must translate line n of the other"
+            )
+
+
+def shared_lines(sets: Sequence[Sequence[Scan]]) -> list[str]:
+    """Returns a sentence for each two sets that share more than one line in a hundred, by side."""
+    sentences = []
+    for number, first in enumerate(sets):
+        for other in sets[number + 1 :]:
+            for one, two in zip(first, other, strict=True):
+                places = np.flatnonzero(np.isin(two.texts, one.texts) & (two.texts != NOTHING))
+                if len(places) * RARE > two.lines:
+                    sentences.append(
+                        f"{two.name}: {len(places):,} of {two.lines:,} lines are also in "
+                        f"{one.name}, the first is line {places[0] + 1:,}; scores would be too good"
+                    )
+    return sentences
+
+
+def refuse(
+    findings: Sequence[Finding], kinds: Collection[str] = (), allowed: Collection[str] = ()
+) -> None:
+    """Refuses the problems of SPOILT and `kinds` that are not `allowed`.
+
+    Raises:
+        UserError: the message has the first refused finding, and the number of others
+    """
+    wrong = {*SPOILT, *kinds} - set(allowed)
+    refused = [f for f in findings if f.kind in wrong and f.counts]
+    if refused:
+        others = f" ({len(refused) - 1} more problems like this)" if len(refused) > 1 else ""
+        raise UserError(f"{refused[0]}{others}")
+
+
+# -- tokenised text --------------------------------------------------------------------------
+
+_MOSES_MARK = re.compile(r"(?:^| )@-@(?: |$)|&(?:apos|quot|amp|lt|gt|#9[13]|#124);")
+_FREE_STOP = re.compile(r"(?:^| )[.,](?: |$)")  # not ? ! : ; which French sets apart in raw text
+_STOP = re.compile(r"[.,](?: |$)")
+
+
+def tokenized_sign(lines: Sequence[str]) -> tuple[int, int, str] | None:
+    """Returns the evidence that lines are tokenised: their number, the first one, and its words.
+
+    None for raw text. The evidence is Moses' marks (`` @-@ ``, ``&apos;``) in more than one line in
+    a hundred, or separate commas and full stops in at least half of the lines with any.
+    """
+    marked = [n for n, line in enumerate(lines, start=1) if _MOSES_MARK.search(line)]
+    if len(marked) * RARE > len(lines):
+        mark = _MOSES_MARK.findall(lines[marked[0] - 1])[0].strip()
+        return len(marked), marked[0], f"{mark!r} in line {marked[0]}"
+    free = [number for number, line in enumerate(lines, start=1) if _FREE_STOP.search(line)]
+    stops = _with_stop(lines)
+    if free and 2 * len(free) >= stops:
+        text = f"{len(free)} of {stops} lines with free-standing punctuation, as line {free[0]}"
+        return len(free), free[0], text
+    return None
+
+
+def looks_raw(lines: Sequence[str]) -> bool:
+    """Returns True if most commas and full stops, in at least ten lines, touch a word."""
+    return _with_stop(lines) >= 10 and tokenized_sign(lines) is None
+
+
+def _with_stop(lines: Sequence[str]) -> int:
+    return sum(1 for line in lines if _STOP.search(line))
+
+
+# -- single lines ----------------------------------------------------------------------------
+
+
+def bare(line: str) -> str:
+    """Returns a sentence without spaces and capitals, to compare sentences."""
+    return "".join(line.lower().split())
+
+
+def is_visible(line: str) -> bool:
+    """Returns whether a line has more than spaces, control and invisible characters."""
+    return _VISIBLE.search(line) is not None
+
+
+def escape_symbols(line: str) -> str:
+    """Writes fairseq's symbols as Moses writes angle brackets, so that they are words again.
+
+    >>> escape_symbols("x <pad> y <b>")
+    'x &lt;pad&gt; y <b>'
+    """
+    return _SYMBOL.sub(lambda m: m[0].replace("<", "&lt;").replace(">", "&gt;"), line)
+
+
+# -- Unicode's forms -------------------------------------------------------------------------
+# A letter with a mark is one character (NFC), or several (NFD). Both look alike, and are different
+# words for a model and a score.
+
+UnicodeForm = Literal["NFC", "NFD"]
+
+
+def is_decomposed(line: str) -> bool:
+    """Returns whether a line has several characters for a letter that also is one character."""
+    # NFC also replaces a few characters by several, which makes a line no shorter
+    return len(normalize("NFC", line)) < len(line)
+
+
+def is_composed(line: str) -> bool:
+    """Returns whether a line has one character for a letter with a mark, or a Korean syllable."""
+    return not is_normalized("NFD", line)
+
+
+def unicode_form(texts: Iterable[str]) -> UnicodeForm | None:
+    """Returns the only form of texts, ``NFC`` or ``NFD``; None if both look alike or are mixed."""
+    texts = list(texts)
+    composed = sum(map(is_composed, texts)) * RARE > len(texts)
+    decomposed = sum(map(is_decomposed, texts)) * RARE > len(texts)
+    if composed == decomposed:
+        return None
+    return "NFC" if composed else "NFD"
+
+
+def in_form(line: str, form: UnicodeForm | None) -> str:
+    """Returns a line in a form; a line that has it already stays as it is."""
+    if (form == "NFC" and is_decomposed(line)) or (form == "NFD" and is_composed(line)):
+        return normalize(form, line)
+    return line

@@ -1,0 +1,566 @@
+"""Writes the recipe of a user's text: checks the files, holds sets out, and chooses settings."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from ...errors import UsageError, UserError, counted, notify, printable
+from ...files import folder_problem, making, sha256, write_parallel, write_text
+from ...text.languages import is_spaceless, language
+from ...text.segmentation import (
+    SEGMENTERS,
+    SENTENCEPIECE,
+    SUBWORD_NMT,
+    Segmenter,
+    sentencepiece,
+)
+from ..evaluation.metrics import METRICS, default_bleu
+from ..raw_text.checks import NOTHING, RARE, Finding, Scan, refuse, scan_groups, shared_lines
+from ..raw_text.tokenizers import detokenize, tokenize
+from .formats import read_pairs
+from .recipe import OWN, SPLITS, Recipe, load, set_values, tasks
+from .settings import settings_of, translation_family
+
+LEAST = 200  # training pairs; fewer are too few for training and evaluation
+HELD_OUT = 1000  # pairs of a held-out set at most, and a twentieth of the text
+SEED = 1  # of the choice of held-out pairs
+SAMPLED = 1000  # pairs, spread over the text, from which the tokeniser and dictionary are chosen
+SHARED_LETTERS = 0.5  # of the target's text: from there on one dictionary serves both languages
+LOST = 0.05  # share of the words that Moses' tokeniser may lose
+# endings of files that name no language
+ENDINGS = ("txt", "tok", "raw", "bpe", "src", "trg", "tgt", "csv", "tsv")
+# words that stand for something else: <2de>, __NUM_1__, ｟ent＃1：num｠, {name}, [[1]]
+MARK = re.compile(r"(?<!\S)(?:<\S+>|__\S+__|｟\S+｠|\{\S+\}|\[\[\S+\]\])(?!\S)")
+# refused in addition to SPOILT; blank pairs are left out of the training text
+REFUSED = ("tokenized", "unseen", "symbol", "form")
+
+
+@dataclass(frozen=True)
+class Size:
+    """Settings for texts of fewer than ``below`` pairs."""
+
+    below: float
+    operations: int  # of BPE
+    layers: int  # of a Transformer, on both sides, as width, inner and heads
+    width: int
+    inner: int
+    heads: int
+    dropout: float
+    tokens: int  # of an update
+    rate: str  # learning rate
+    updates: int
+    source: str  # of the values
+
+
+SIZES = (
+    Size(10_000, 4000, 4, 128, 256, 4, 0.1, 2048, "2e-3", 600, "the size of Multi30k's recipe"),
+    Size(50_000, 4000, 4, 128, 256, 4, 0.1, 2048, "2e-3", 2700, "the size of Multi30k's recipe"),
+    Size(1e6, 10_000, 4, 256, 1024, 4, 0.3, 4096, "1e-3", 20_000, "the thesis's size on IWSLT"),
+    Size(1e99, 32_000, 6, 512, 2048, 8, 0.1, 24_576, "7e-4", 100_000, "Vaswani et al.'s base"),
+)
+
+
+@dataclass(frozen=True)
+class NewOptions:
+    """Options of ``dc-nmt new``."""
+
+    folder: Path  # of the new recipe
+    train: Sequence[Path]  # files of source and target
+    valid: Sequence[Path] | None = None  # the same; None: taken from the training text
+    test: Sequence[Path] | None = None
+    source_lang: str | None = None  # codes; None: the endings of the files
+    target_lang: str | None = None
+    archs: Sequence[str] = ("transformer_standard",)  # architectures to train
+    tokenized: bool = False  # the words of the text are already separated
+    bpe: int | None = None  # number of BPE operations, or pieces; None: by the size of the text
+    segment: str = "subword-nmt"  # program that segments, of SEGMENTERS
+    like: str | None = None  # task whose settings are taken
+
+
+def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
+    """Checks the text and writes ``folder``; leaves nothing after a failure.
+
+    Returns:
+        the recipe, and the lines that begin it: the sets and the settings
+
+    Raises:
+        UserError: unusable text, an unknown architecture, or an existing folder
+    """
+    name = options.folder.resolve().name
+    if not re.fullmatch(r"[\w.+][\w.+-]*", name):
+        raise UsageError(
+            f"FOLDER: {name!r} begins with -, or has something else than letters, digits, _ . + -"
+        )
+    if problem := folder_problem(options.folder):
+        raise UsageError(f"FOLDER: {problem}")
+    if name in tasks():
+        raise UsageError(f"FOLDER: {name!r} is a published task's name; take another")
+    for arch in options.archs:
+        translation_family(arch)
+    if options.segment == SENTENCEPIECE.name:
+        sentencepiece()  # is it there?
+    files = {split: getattr(options, split) for split in SPLITS if getattr(options, split)}
+    codes = options.source_lang, options.target_lang
+    languages = _languages("--train", options.train, codes)
+    for split, paths in files.items():
+        if None in codes and _languages(f"--{split}", paths, codes) != languages:
+            raise UsageError(
+                f"--{split}: {paths[0]} and {paths[1]} are not {' and '.join(languages)}, in this "
+                "order, as --train is"
+            )
+    scans = _check(files, options.tokenized)
+    with making(options.folder) as folder:
+        notes = _write(folder, options, files, languages, scans)
+    return Recipe(options.folder / OWN), notes
+
+
+def _languages(flag: str, paths: Sequence[Path], codes: Sequence[str | None]) -> tuple[str, str]:
+    """Returns the language codes of two files, such as ``a.de`` and ``a.en.gz``.
+
+    Raises:
+        UserError: the codes are unknown, or the same
+    """
+    known = []
+    for path, code, side in zip(paths, codes, ("--source-lang", "--target-lang"), strict=True):
+        suffix = path.name.removesuffix(".gz").rpartition(".")[2]
+        named = re.fullmatch(r"[A-Za-z]{2,3}([-_]\w+)?", suffix) and suffix not in ENDINGS
+        if code is None and not named:
+            raise UsageError(f"{flag}: {path} does not end in a language such as .de: give {side}")
+        try:
+            known.append(language(code or suffix))
+        except argparse.ArgumentTypeError as error:
+            raise UsageError(f"{side}: {error}") from error
+    if known[0] == known[1]:
+        raise UsageError(f"{flag}: {paths[0]} and {paths[1]} are both {known[0]}")
+    return known[0], known[1]
+
+
+def _check(files: dict[str, Sequence[Path]], tokenized: bool) -> dict[str, list[Scan]]:
+    """Returns the scans of both sides of every set.
+
+    Raises:
+        UserError: unreadable or empty files, sides of different lengths, the same text twice, too
+            few pairs, or a problem that makes training or scores meaningless; all problems
+            are printed before
+    """
+    groups, findings = scan_groups(list(files.values()))
+    if tokenized:  # the user knows it
+        findings = [finding for finding in findings if finding.kind != "tokenized"]
+    scans = dict(zip(files, groups, strict=True))
+    if findings:
+        notify(*findings, "", out=True)
+    for split, (source, target) in scans.items():
+        _check_set(split, source, target, findings)
+    return scans
+
+
+def _check_set(split: str, source: Scan, target: Scan, findings: Sequence[Finding]) -> None:
+    """Refuses a set, as :func:`_check` says."""
+    in_set = [finding for finding in findings if finding.file in (source.name, target.name)]
+    try:
+        refuse(in_set, REFUSED if split == "train" else (*REFUSED, "blank"))
+    except UserError as error:
+        raise UserError(f"--{split}: {error}") from None
+    good = (source.texts != NOTHING) & (target.texts != NOTHING)
+    same = int(((source.texts == target.texts) & good).sum())
+    if same > source.lines // 2:
+        raise UserError(
+            f"--{split}: {same:,} of {source.lines:,} lines are the same in {source.name} and "
+            f"{target.name}: these are not two languages"
+        )
+    if split == "train" and good.sum() < LEAST:
+        raise UserError(
+            f"--train: {counted(good.sum(), 'pair')}, too few to learn from and to measure; "
+            f"{LEAST} are the least"
+        )
+
+
+def _write(
+    folder: Path,
+    options: NewOptions,
+    files: dict[str, Sequence[Path]],
+    languages: tuple[str, str],
+    scans: dict[str, list[Scan]],
+) -> list[str]:
+    """Writes the held-out text and the recipe; returns the recipe's first lines."""
+    step = scans["train"][0].lines // SAMPLED + 1
+    sample = list(islice(read_pairs("plain", files["train"]), 0, None, step))
+    pairs, notes = _write_sets(folder, files, languages, scans)
+    choices = _choices(options, languages, sample, pairs["train"])
+    notes += choices.text_notes(languages)
+    notes += _mark_notes(sample, languages, choices.tokenizer)
+    if options.like is None:
+        notes += choices.notes(languages)
+        bpe = {"default": choices.segmentation}
+        settings = _settings(choices.size, choices.joint, choices.metric)
+    else:
+        like = _like(options.like)
+        notes += _notes_of_like(like, options.archs)
+        bpe = _bpe_of_like(like, options)
+        settings = _settings_of_like(like, "-".join(languages), choices.metric)
+    content = {
+        "title": f"{options.folder.resolve().name}, your own text",
+        "pair": "-".join(languages),
+        "archs": list(options.archs),
+        **_files(folder, languages, files, pairs),
+        "text": {"tokenizer": choices.tokenizer},
+        "bpe": bpe,
+        "settings": settings,
+    }
+    head = ["Made by dc-nmt new; yours to change.", *notes]
+    body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=96)
+    write_text(folder / OWN, "".join(f"# {printable(line)}\n" for line in head) + body)
+    return notes
+
+
+def _write_sets(
+    folder: Path,
+    files: dict[str, Sequence[Path]],
+    languages: tuple[str, str],
+    scans: dict[str, list[Scan]],
+) -> tuple[dict[str, int], list[str]]:
+    """Writes the sets that are held out, and adds their files to `files`.
+
+    Returns:
+        set → pairs, and lines about the sets
+    """
+    pairs = {split: sides[0].lines for split, sides in scans.items()}
+    origins = {split: " and ".join(map(str, paths)) for split, paths in files.items()}
+    missing = [split for split in SPLITS if split not in files]
+    if missing:
+        pairs |= _hold_out(missing, folder / "text", files["train"], languages, scans)
+        for split in ("train", *missing):
+            files[split] = [folder / "text" / f"{split}.{code}" for code in languages]
+        for split in missing:
+            origins[split] = f"held out of --train (seed {SEED}), among pairs that occur once"
+    notes = [f"{split}: {counted(pairs[split], 'pair')}, {origins[split]}" for split in SPLITS]
+    return pairs, notes + shared_lines([scans[split] for split in SPLITS if split in scans])
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the text decides."""
+
+    size: Size
+    segmenter: Segmenter
+    operations: int  # of BPE, or sentencepiece's pieces
+    share: float  # of the target's letters that the source has too
+    tokenizer: str
+    metric: str
+
+    @property
+    def joint(self) -> bool:
+        """Returns True for one dictionary and one BPE of both languages."""
+        return self.share >= SHARED_LETTERS
+
+    @property
+    def segmentation(self) -> dict[str, Any]:
+        """Returns the segmentation of the recipe."""
+        return {
+            **_segment(self.segmenter.name),
+            "operations": self.operations,
+            "joint": self.joint,
+            "dictionary": "joint" if self.joint else "separate",
+            "max_tokens": 250,
+            "ratio": 9,
+        }
+
+    def text_notes(self, languages: tuple[str, str]) -> list[str]:
+        """Returns lines about the tokeniser, and about a metric that is not that of most text."""
+        about = {
+            "split": "; Moses' tokeniser does not give the words back",
+            "raw": "; sentencepiece reads the text as it is, and no tokeniser runs",
+        }
+        notes = [f"tokenizer: {self.tokenizer}{about.get(self.tokenizer, '')}"]
+        if self.metric not in ("mteval-v13a", "multi-bleu"):
+            notes.append(f"metric: {self.metric}, {METRICS[self.metric].about}")
+            if languages[1] == "ja" and self.metric == "char":
+                notes[-1] += "; for BLEU of words pip install 'sacrebleu[ja]', and paper: sacrebleu"
+        return notes
+
+    def notes(self, languages: tuple[str, str]) -> list[str]:
+        """Returns lines about the segmentation, the size of the model and the updates."""
+        size = self.size
+        label, unit = self.segmenter.label.lower(), self.segmenter.unit
+        dictionaries = "one dictionary"
+        if not self.joint:
+            dictionaries = (
+                "two dictionaries, whose embeddings cannot be shared (Transformers are trained as "
+                "ARCH_unshared)"
+            )
+        return [
+            f"{label}: {self.operations:,} {unit} (--bpe); {dictionaries}, {self.share:.0%} of the "
+            f"letters in {languages[1]} occur in {languages[0]} too",
+            f"size: {size.layers}+{size.layers} layers of width {size.width} and {size.inner}, "
+            f"dropout {size.dropout}, {size.tokens:,} tokens an update, by the number of pairs: "
+            f"{size.source}",
+            f"updates: {size.updates:,}; dc-nmt run --max-update N trains longer or shorter",
+        ]
+
+
+def _mark_notes(
+    sample: Sequence[tuple[str, str]], languages: tuple[str, str], tokenizer: str
+) -> list[str]:
+    """Returns a line about tags and placeholders, if the tokeniser takes them apart."""
+    for code, lines in zip(languages, zip(*sample, strict=True), strict=True):
+        marks = Counter(match[0] for match in map(MARK.search, lines) if match)
+        if marks.total() * RARE <= len(lines):
+            continue
+        ((mark, _),) = marks.most_common(1)
+        (tokens,) = [mark] if tokenizer == "raw" else tokenize([mark], tokenizer, code)
+        if tokens != mark:
+            return [
+                f"tags: {mark!r} and the like, in {marks.total() / len(lines):.0%} of the lines in "
+                f"{code}, become {tokens!r}; to keep them, separate the words and give --tokenized"
+            ]
+    return []
+
+
+def _choices(
+    options: NewOptions, languages: tuple[str, str], sample: list[tuple[str, str]], pairs: int
+) -> Choices:
+    size = next(size for size in SIZES if pairs < size.below)
+    return Choices(
+        size,
+        SEGMENTERS[options.segment],
+        options.bpe or size.operations,
+        _shared_letters(sample),
+        _tokenizer(options, languages, sample),
+        _metric(options, languages[1], [target for _, target in sample]),
+    )
+
+
+def _metric(options: NewOptions, language: str, targets: Sequence[str]) -> str:
+    """Returns the name of the BLEU that suits the target text."""
+    if options.tokenized:
+        return "multi-bleu"
+    if language == "ja" and find_spec("MeCab") and find_spec("ipadic"):
+        return "sacrebleu"  # of words by MeCab
+    return default_bleu(language, targets)
+
+
+def _hold_out(
+    sets: Sequence[str],
+    folder: Path,
+    paths: Sequence[Path],
+    languages: tuple[str, str],
+    scans: dict[str, list[Scan]],
+) -> dict[str, int]:
+    """Writes ``folder/SET.LANG`` for every held-out set, and ``train`` for the other pairs.
+
+    A held-out pair occurs once, and its source is in no other set.
+
+    Returns:
+        set → pairs
+
+    Raises:
+        UserError: too few pairs
+    """
+    source, target = (side.texts for side in scans["train"])
+    others = [sides[0].texts for split, sides in scans.items() if split != "train"]
+    good = ~np.isin(source, np.concatenate(others)) if others else np.full(len(source), True)
+    for texts in (source, target):
+        values, counts = np.unique(texts, return_counts=True)
+        good &= np.isin(texts, values[counts == 1]) & (texts != NOTHING)
+    places = np.flatnonzero(good)
+    size = min(HELD_OUT, len(source) // 20)
+    if len(places) < size * len(sets):
+        raise UserError(
+            f"--train: only {len(places):,} of {len(source):,} pairs occur once and in no other "
+            f"set, and {size * len(sets):,} are to be held out: give --valid and --test"
+        )
+    drawn = random.Random(SEED).sample(range(len(places)), size * len(sets))
+    set_of = {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}
+    pairs = {}
+    for name in ("train", *sets):
+        rows = enumerate(read_pairs("plain", paths))
+        pairs[name] = write_parallel(
+            [folder / f"{name}.{code}" for code in languages],
+            (row for place, row in rows if set_of.get(place, "train") == name),
+        )
+    return pairs
+
+
+def _shared_letters(sample: Sequence[tuple[str, str]]) -> float:
+    """Returns the share of the target's letters that the source has too."""
+    source, target = (
+        Counter(char for line in side for char in line if char.isalpha())
+        for side in zip(*sample, strict=True)
+    )
+    rare = source.total() / 10_000  # letters of a few loan words do not count
+    shared = sum(n for letter, n in target.items() if source[letter] > rare)
+    return shared / max(1, target.total())
+
+
+def _tokenizer(
+    options: NewOptions, languages: tuple[str, str], sample: Sequence[tuple[str, str]]
+) -> str:
+    """Returns the tokeniser for the text.
+
+    Raises:
+        UserError: a language has no spaces between words, and no tokeniser here
+    """
+    if options.tokenized:
+        return "none"
+    if options.segment == SENTENCEPIECE.name:
+        return "raw"
+    for code, lines in zip(languages, zip(*sample, strict=True), strict=True):
+        if code != "zh" and is_spaceless(None, lines):
+            raise UserError(
+                f"--train: the text in {code} has no spaces between its words, and Moses' "
+                "tokeniser does not add them; give --segment sentencepiece, or segment it into "
+                "words first and give --tokenized"
+            )
+    if languages[1] == "zh":
+        return "moses"  # jieba segments Chinese, and characters are scored
+    # Moses' tokeniser separates signs of some scripts for good: a perfect translation would lose
+    targets = [target for _, target in sample]
+    again = detokenize(tokenize(targets, "moses", languages[1]), "moses", languages[1])
+    words = [Counter(line.split()) for line in targets]
+    lost = sum((one - Counter(two.split())).total() for one, two in zip(words, again, strict=True))
+    return "split" if lost > LOST * sum(each.total() for each in words) else "moses"
+
+
+# -- recipe.yaml -------------------------------------------------------------------------------
+
+
+def _files(
+    folder: Path,
+    languages: tuple[str, str],
+    files: dict[str, Sequence[Path]],
+    pairs: dict[str, int],
+) -> dict[str, Any]:
+    """Returns files, parts and splits of the recipe."""
+    sources: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
+    for split in SPLITS:
+        parts[split] = {"format": "plain", "files": {}, "lines": pairs[split]}
+        for code, path in zip(languages, files[split], strict=True):
+            name = f"{split}.{code}{'.gz' if path.suffix == '.gz' else ''}"
+            state, absolute = path.stat(), path.resolve()
+            # files beside the folder can move together with it
+            near = absolute.is_relative_to(folder.resolve().parent)
+            sources[name] = {
+                "path": os.path.relpath(absolute, folder.resolve()) if near else str(absolute),
+                "sha256": sha256(path),
+                "bytes": state.st_size,
+                "modified": int(state.st_mtime),
+            }
+            parts[split]["files"][code] = name
+    splits: dict[str, Any] = {split: [split] for split in SPLITS}
+    splits |= {"exclude_test": True, "exclude_valid": True}
+    return {"files": sources, "parts": parts, "splits": splits}
+
+
+def _segment(segmenter: str) -> dict[str, str]:
+    return {} if segmenter == SUBWORD_NMT.name else {"segment": segmenter}
+
+
+def _settings(size: Size, joint: bool, metric: str) -> dict[str, Any]:
+    transformer = " ".join(
+        f"--{side}-layers {size.layers} --{side}-embed-dim {size.width} "
+        f"--{side}-ffn-embed-dim {size.inner} --{side}-attention-heads {size.heads}"
+        for side in ("encoder", "decoder")
+    )
+    transformer += " --share-all-embeddings" if joint else " --share-decoder-input-output-embed"
+    # with the published initial weights Adam, unlike Adadelta, saturates the states
+    recurrent = (
+        f"--embed-dim {size.width} --hidden-dim {2 * size.width} --weight-init xavier "
+        "--output-bias-init unigram"
+    )
+
+    def schedule(flags: str, updates: int) -> dict[str, Any]:
+        return {
+            "updates": updates,
+            "save_every": updates // 20,
+            "flags": f"{flags} --dropout {size.dropout} --label-smoothing 0.1 --clip-norm 1.0 "
+            f'--optimizer adam --adam-betas "(0.9, 0.98)" --lr {size.rate} --lr-scheduler cosine '
+            f"--warmup-updates {min(4000, updates // 7)}",
+        }
+
+    source = f"chosen by dc-nmt new: {size.updates:,} updates, {size.source}"
+    if not joint:
+        source += "; _unshared, because two dictionaries cannot share their embeddings"
+    return {
+        "all": {
+            "source": source,
+            # the unnamed size shares all embeddings, which two dictionaries do not allow
+            "size": "" if joint else "unshared",
+            "tokens": size.tokens,
+            "max_tokens": min(4096, size.tokens),
+            **schedule(transformer, size.updates),
+            "average": 5,
+            "decode": "--beam 5 --max-tokens 4096 --max-len-a 2 --max-len-b 20",
+            "paper": metric,
+        },
+        "transformer": {"size": ""},  # fairseq's own, whose sizes are flags
+        "gru_selfattn_residual": {"size": "", **schedule(recurrent, size.updates // 2)},
+    }
+
+
+# -- the settings of another task --------------------------------------------------------------
+
+
+def _like(name: str) -> Recipe:
+    """Returns the recipe of ``--like``.
+
+    Raises:
+        UserError: no such task
+    """
+    try:
+        return load(name)
+    except UserError as error:
+        raise UsageError(f"--like: {str(error).removeprefix('task: ')}") from error
+
+
+def _bpe_of_like(like: Recipe, options: NewOptions) -> dict[str, Any]:
+    """Returns its segmentations, by the program and with the number that the user wants."""
+    changes = {"operations": options.bpe} if options.bpe else {}
+    return {
+        name: {**set_values(replace(each, segment="subword-nmt")), **changes}
+        | _segment(options.segment)
+        for name, each in like.task.bpe.items()
+    }
+
+
+def _settings_of_like(like: Recipe, pair: str, metric: str) -> dict[str, Any]:
+    """Returns its settings of this direction, with the metric of the user's text."""
+    entries: dict[str, Any] = {"all": {}}
+    for name, entry in like.task.settings.items():
+        values = set_values(replace(entry, paper=None, metrics=None))
+        if name == like.direction:
+            entries[pair] = values
+        elif name not in ("-".join(like.pair), "-".join(reversed(like.pair))):
+            entries[name] = values
+    entries["all"]["paper"] = metric
+    return entries
+
+
+def _notes_of_like(like: Recipe, archs: Sequence[str]) -> list[str]:
+    """Returns lines about what is taken of it, and what is not."""
+    notes = [
+        f"like {like.name} ({like.task.title}): its segmentation, sizes, updates, batches, dropout "
+        "and decoding are taken; its text, how that was prepared and cleaned, its test sets and "
+        "its metric are not"
+    ]
+    for arch in archs:
+        settings = settings_of(like, arch)
+        bpe = like.task.bpe[settings.bpe]
+        notes.append(
+            f"{arch}: trained as {settings.arch}, {settings.updates:,} updates of "
+            f"{settings.tokens:,} tokens, {bpe.dictionary} dictionary; {settings.source}"
+        )
+    return notes

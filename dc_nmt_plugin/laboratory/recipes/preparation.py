@@ -1,0 +1,234 @@
+"""Plans the steps from a task's files to binarised data: text, BPE, fairseq-preprocess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...errors import UserError, check_choices
+from ...files import write_json, write_parallel
+from ...machine import usable_cpus
+from ...steps import TO, Line, Stage, Step, Variable, literal, stamp_of
+from ...text.lines import stream_lines
+from ...text.segmentation import SEGMENTERS, SUBWORD_NMT, segmenter_of_codes
+from ..raw_text.preparation import fits
+from .corpora import Corpora
+from .recipe import SPLITS, Recipe, Segmentation, load, set_values
+from .settings import settings_of
+from .sources import DOWNLOADS, Sources
+from .training import LENGTHS
+
+SAMPLE_OPERATIONS = 2000  # of BPE at most
+TOKENS = "$DATA/raw/tokenised"
+WORKERS = usable_cpus()  # processes of BPE and binarisation
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """Options of ``dc-nmt prepare``."""
+
+    task: str  # name of a task
+    archs: tuple[str, ...] = ()  # architectures to prepare for; none: all of the task's papers
+    bpe: tuple[str, ...] = ()  # names of further segmentations to prepare
+    out: Path | None = None  # output folder; default runs/TASK, or the folder of the user's recipe
+    sample: int | None = None  # approximate number of training pairs; None for all
+    raw: Path | None = None  # folder with files that the user has
+    downloads: Path = DOWNLOADS  # folder of fetched files
+    any_counts: bool = False  # continue when numbers of lines differ from the published ones
+
+
+def plan_text(options: TextOptions) -> tuple[Path, Stage]:
+    """Plans the steps of ``dc-nmt prepare``.
+
+    ``$DATA/raw`` gets train, valid and test in both languages, one sentence a line, and
+    ``$DATA/raw/tokenised`` the same tokenised. Each segmentation has its own ``bpe`` and ``bin``.
+
+    Returns:
+        the folder DATA, and the stage
+
+    Raises:
+        UserError: an unknown task or architecture, or the text would be replaced
+    """
+    recipe = load(options.task)
+    data = recipe.data_folder(options.out, options.sample)
+    steps = [_text_step(recipe, options)]
+    for segmentation in _segmentations(recipe, options):
+        stamp = stamp_of({"text": steps[0].stamp, "segmentation": set_values(segmentation)})
+        steps.append(_segmenting(recipe, segmentation, stamp))
+        steps.append(_binarising(recipe, segmentation, stamp))
+    _check_inputs(recipe, options, [data / step.folder.removeprefix("$DATA/") for step in steps])
+    done = f"done; everything is in {data}"
+    return data, Stage("$DATA", steps, [_workers()], end_note=done)
+
+
+def _check_inputs(recipe: Recipe, options: TextOptions, replaced: Sequence[Path]) -> None:
+    """Refuses folders that would be replaced although the recipe reads a file there."""
+    for path in (*recipe.local_files(), *([options.raw] if options.raw else [])):
+        for folder in replaced:
+            if path.resolve().is_relative_to(folder.resolve()):
+                raise UserError(f"{path}: is read, and {folder} is made anew; give another --out")
+
+
+def _segmentations(recipe: Recipe, options: TextOptions) -> list[Segmentation]:
+    check_choices("--bpe", options.bpe, recipe.task.bpe)
+    wanted = {settings_of(recipe, arch).bpe for arch in options.archs} | set(options.bpe)
+    segmentations = [
+        segmentation
+        for name, segmentation in recipe.task.bpe.items()
+        if name in wanted or not wanted
+    ]
+    if options.sample:
+        segmentations = [
+            replace(segmentation, operations=min(segmentation.operations, SAMPLE_OPERATIONS))
+            for segmentation in segmentations
+        ]
+    return segmentations
+
+
+def _workers() -> Variable:
+    shell = '$(python -c "from dc_nmt_plugin import machine; print(machine.usable_cpus())")'
+    return Variable("WORKERS", str(WORKERS), shell, "processes of BPE and binarisation")
+
+
+def _text_step(recipe: Recipe, options: TextOptions) -> Step:
+    words = ["dc-nmt", "recipe", "text", literal(recipe.cli_name), "--work", "$DATA/corpora"]
+    if options.raw is not None:
+        words += ["--raw", literal(options.raw)]
+    words += ["--downloads", literal(options.downloads)]
+    if options.sample is not None:
+        words += ["--sample", str(options.sample)]
+    if options.any_counts:
+        words += ["--any-counts"]
+    sources = Sources(recipe, options.raw, options.downloads)
+    corpora = Corpora(
+        sources,
+        recipe.data_folder(options.out, options.sample) / "corpora",
+        options.sample,
+        options.any_counts,
+    )
+    facts = {"sample": options.sample, "optional": corpora.optional(), **recipe.text_facts()}
+    return Step(
+        f"text of {recipe.folder}",
+        "$DATA/raw",
+        [Line((*words, "--out", TO), shown=True)],
+        stamp=stamp_of(facts),
+    )
+
+
+def _texts(recipe: Recipe, folder: str) -> list[str]:
+    return [f"{folder}/{split}.{lang}" for split in recipe.splits for lang in recipe.pair]
+
+
+def _segmenting(recipe: Recipe, segmentation: Segmentation, stamp: str) -> Step:
+    limits = [str(segmentation.max_tokens), f"{segmentation.ratio:g}"]
+    limits += [str(segmentation.max_words)] if segmentation.max_words else []
+    lines = [
+        *_pieces(recipe, segmentation),
+        _same_counts(_texts(recipe, TOKENS), _texts(recipe, TO)),
+        Line(("dc-nmt", "recipe", "clean", TO, *recipe.pair, *limits)),
+    ]
+    segmenter = SEGMENTERS[segmentation.segment]
+    name = f"learn and apply {segmenter.label} ({segmentation.operations} {segmenter.unit})"
+    return Step(name, f"$DATA/bpe{segmentation.suffix}", lines, stamp=stamp)
+
+
+def _codes(recipe: Recipe, segmentation: Segmentation, folder: str) -> dict[str, str]:
+    """Returns language → file of its codes in a folder."""
+    ending = SEGMENTERS[segmentation.segment].ending
+    if segmentation.joint:
+        return dict.fromkeys(recipe.pair, f"{folder}/codes{ending}")
+    return {language: f"{folder}/codes.{language}{ending}" for language in recipe.pair}
+
+
+def _pieces(recipe: Recipe, segmentation: Segmentation) -> Iterator[Line]:
+    segmenter, size = SEGMENTERS[segmentation.segment], segmentation.operations
+    codes = _codes(recipe, segmentation, TO)
+    if segmentation.joint:
+        sides = [f"{TOKENS}/train.{language}" for language in recipe.pair]
+        yield from segmenter.learn(sides, codes[recipe.source], size)
+    for language in recipe.pair:
+        if not segmentation.joint:
+            yield from segmenter.learn([f"{TOKENS}/train.{language}"], codes[language], size)
+        for split in recipe.splits:
+            name = f"{split}.{language}"
+            yield segmenter.apply(codes[language], f"{TOKENS}/{name}", f"{TO}/{name}")
+
+
+def _binarising(recipe: Recipe, segmentation: Segmentation, stamp: str) -> Step:
+    source, target = recipe.pair
+    pieces = f"$DATA/bpe{segmentation.suffix}"
+    words = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
+    if segmentation.dictionary == "joint":
+        words += ["--joined-dictionary"]
+    words += _dictionaries(recipe, segmentation, pieces)
+    words += ["--trainpref", f"{pieces}/train", "--validpref", f"{pieces}/valid"]
+    tests = [f"{pieces}/{split}" for split in recipe.splits[2:]]
+    words += ["--testpref", ",".join(tests), "--workers", "$WORKERS"]
+    # fairseq-preprocess's names for further test sets are test1, test2, …
+    further = [f"test{n}" for n in range(1, len(recipe.splits) - len(SPLITS) + 1)]
+    indexes = [
+        f"{TO}/{split}.{source}-{target}.{lang}.idx"
+        for split in (*SPLITS, *further)
+        for lang in recipe.pair
+    ]
+    lines = [Line((*words, "--destdir", TO)), _same_counts(_texts(recipe, pieces), indexes)]
+    return Step("fairseq-preprocess", f"$DATA/bin{segmentation.suffix}", lines, stamp=stamp)
+
+
+def _dictionaries(recipe: Recipe, segmentation: Segmentation, folder: str) -> Iterator[str]:
+    """Yields the flags for dictionaries that were written with the codes."""
+    codes = _codes(recipe, segmentation, folder)
+    sides = {"--srcdict": recipe.source, "--tgtdict": recipe.target}
+    if segmentation.dictionary == "joint":
+        if not segmentation.joint:
+            return  # of both: fairseq-preprocess counts them
+        del sides["--tgtdict"]
+    for flag, language in sides.items():
+        file = SEGMENTERS[segmentation.segment].dictionary(codes[language])
+        if file is not None:
+            yield from (flag, file)
+
+
+def _same_counts(before: Sequence[str], after: Sequence[str]) -> Line:
+    """Checks that no tool lost or split a sentence."""
+    files = [file for pair in zip(before, after, strict=True) for file in pair]
+    return Line(("dc-nmt", "check-text", "--counts", *files))
+
+
+def clean_pieces(
+    folder: Path, languages: tuple[str, str], max_tokens: int, ratio: float, max_words: int = 0
+) -> tuple[int, int]:
+    """Cleans ``folder/train.LANG``; stores every split's longest sentence in ``lengths.json``.
+
+    Args:
+        folder: text after segmentation, with its codes
+        languages: of the files
+        max_tokens, ratio: as in ``clean-corpus-n.perl``; 0 for no limit
+        max_words: the same before BPE
+
+    Returns:
+        training pairs before and after
+    """
+    before = 0
+    segmenter = next(map(segmenter_of_codes, folder.glob("codes*")), SUBWORD_NMT)
+    paths = [folder / f"train.{language}" for language in languages]
+
+    def kept() -> Iterator[tuple[str, str]]:
+        nonlocal before
+        for first, second in zip(*map(stream_lines, paths), strict=True):
+            before += 1
+            good = fits(first, second, max_tokens, ratio)
+            if good and max_words:
+                good = fits(segmenter.join(first), segmenter.join(second), max_words, 0)
+            if good:
+                yield first, second
+
+    after = write_parallel(paths, kept())
+    if not after:
+        raise UserError(f"{folder}: no training pair has at most {max_tokens} pieces")
+    longest = {}
+    for path in (folder / f"{split}.{language}" for split in SPLITS for language in languages):
+        longest[path.name] = max(len(line.split()) for line in stream_lines(path))
+    write_json(folder / LENGTHS, longest)
+    return before, after

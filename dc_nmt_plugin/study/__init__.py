@@ -1,0 +1,1 @@
+"""What the papers need: their tables and figures, and analyses of trained models."""

@@ -1,0 +1,276 @@
+"""Figures (PNG, SVG, PDF) that stay readable in print and for colour-blind readers.
+
+``dc-nmt analyze`` and ``dc-nmt probe`` have the option ``--plot`` from here, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...errors import TextWarning, UsageError, notify
+from ...files import replacing
+
+# M. Okabe, K. Ito, "Color Universal Design", 2008; the yellow is too light for lines on paper
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+# one more than colours, and one less: no two of the first 42 series have both
+MARKERS = "osD^vPX*"
+HATCHES = ("", "//", "..", "xx", "\\\\", "++")
+DASHES = ("-", "--", "-.", ":")
+HEAT = "Blues"  # light to dark: a darker shade is more, also in grey
+BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF-"}
+FORMATS = tuple(BEGINNINGS)
+PANEL, ALONE = (3.4, 2.8), (6.4, 3.6)  # inches
+
+
+MOST_LABELS = 60  # of an axis
+
+
+@dataclass(frozen=True)
+class Look:
+    """Numbers that decide how a series looks: its colour, and its marker, dashes and hatches."""
+
+    colour: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One quantity of several series, as lines or as bars."""
+
+    x: str  # names of the axes, with units
+    y: str
+    # label → x, such as a layer → height; NaN leaves a gap
+    lines: Mapping[str, Mapping[Any, float]] = field(default_factory=dict)
+    bars: Mapping[str, Sequence[float]] = field(default_factory=dict)  # label → heights of groups
+    groups: Sequence[str] = ()  # of bars
+    title: str = ""
+    finish: Callable[[Any], None] | None = None  # adds to the panel what this chart alone has
+
+    @property
+    def has_numbers(self) -> bool:
+        heights = [height for points in self.lines.values() for height in points.values()]
+        heights += [height for bar in self.bars.values() for height in bar]
+        return any(math.isfinite(height) for height in heights)
+
+
+def add_plot(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--plot",
+        type=figure_path,
+        metavar="FILE",
+        help=f"draw a figure: {', '.join(FORMATS)}; a name without ending becomes .png and .svg",
+    )
+
+
+def figure_path(text: str) -> Path:
+    path = Path(text)
+    if path.suffix and path.suffix.lower() not in FORMATS:
+        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FORMATS)}")
+    for target in _files_of(path):
+        if target.is_file() and not _is_figure(target):
+            reason = f"{str(target)!r} exists and is no figure; take another name"
+            raise argparse.ArgumentTypeError(reason)
+    return path
+
+
+def _files_of(path: Path) -> list[Path]:
+    """Returns the files of a figure; a name without ending becomes a PNG and an SVG."""
+    return [path] if path.suffix else [path.with_name(path.name + end) for end in FORMATS[:2]]
+
+
+def _is_figure(path: Path) -> bool:
+    """Returns True for an empty file, and for a file with a beginning as its ending says."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(1024)
+    except OSError:  # of somebody else
+        return False
+    return not start or BEGINNINGS[path.suffix.lower()] in start
+
+
+def new_figure() -> Any:
+    """Returns an empty figure, without a window and without state of pyplot."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=ALONE, layout="constrained")
+
+
+def draw_charts(
+    figure: Any,
+    charts: Sequence[Chart],
+    *,
+    columns: int = 3,
+    size: tuple[float, float] | None = None,  # inches of a panel
+    runs: Sequence[str] = (),
+) -> None:
+    """Draws a panel for each chart that has a number, `columns` in a row.
+
+    A series has the same look in all. Series whose labels begin with one of `runs` have the colour
+    of this run, and differ in markers and hatches.
+
+    Raises:
+        UsageError: no chart has a number
+    """
+    charts = [chart for chart in charts if chart.has_numbers]
+    if not charts:
+        raise UsageError("--plot: there is nothing to draw; the table without --plot says why.")
+    columns = max(1, min(columns, len(charts)))
+    rows = -(-len(charts) // columns)
+    width, height = size or (ALONE if len(charts) == 1 else PANEL)
+    figure.set_size_inches(width * columns, height * rows)
+    looks = _looks(charts, runs)
+    for panel, chart in enumerate(charts, start=1):
+        _draw_chart(figure.add_subplot(rows, columns, panel), chart, looks)
+    _add_legend(figure)
+
+
+def _looks(charts: Sequence[Chart], runs: Sequence[str]) -> dict[str, Look]:
+    """Returns label of a series → its look."""
+    labels = dict.fromkeys(label for chart in charts for label in (*chart.lines, *chart.bars))
+    looks = {"": Look(0, 0)}
+    for number, label in enumerate(filter(None, labels)):
+        of_run = [run for run, name in enumerate(runs) if f"{label} ".startswith(f"{name} ")]
+        looks[label] = Look(of_run[-1] if of_run else number, number)
+    return looks
+
+
+def _draw_chart(axes: Any, chart: Chart, looks: Mapping[str, Look]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    for label, points in chart.lines.items():
+        _draw_line(axes, label, points, looks[label])
+    if chart.lines:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    if chart.bars:
+        _draw_bars(axes, chart, looks)
+    axes.set_title(chart.title, fontsize=9)
+    axes.set_xlabel(chart.x)
+    axes.set_ylabel(chart.y)
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    if chart.finish:
+        chart.finish(axes)
+
+
+def shown_labels(number: int) -> range:
+    """Returns which of so many labels of an axis are shown, so that they stay readable."""
+    return range(0, number, -(-number // MOST_LABELS) or 1)
+
+
+def _draw_line(axes: Any, label: str, points: Mapping[Any, float], look: Look) -> None:
+    axes.plot(
+        [*points],
+        [*points.values()],
+        label=label,
+        color=COLOURS[look.colour % len(COLOURS)],
+        marker=MARKERS[look.number % len(MARKERS)],
+        linestyle=DASHES[look.number % len(DASHES)],
+        markersize=5,
+        markevery=-(-len(points) // 12) or None,  # at most 12 markers
+    )
+
+
+def _draw_bars(axes: Any, chart: Chart, looks: Mapping[str, Look]) -> None:
+    groups = range(len(chart.groups))
+    width = min(0.3, 0.8 / len(chart.bars))  # of the distance between two groups
+    for bar, (label, heights) in enumerate(chart.bars.items()):
+        shift = width * (bar + 0.5 - len(chart.bars) / 2)
+        axes.bar(
+            [group + shift for group in groups],
+            heights,
+            width,
+            label=label or None,
+            color=COLOURS[looks[label].colour % len(COLOURS)],
+            hatch=HATCHES[looks[label].number % len(HATCHES)],
+            edgecolor="white",
+        )
+    room = 1.0 if len(groups) < 3 else 0.6  # a bar alone does not fill its panel
+    # a label has the width of its group, in which letters of 8 points are 0.08 inches wide
+    width_of_panel = axes.get_figure().get_size_inches()[0] / axes.get_gridspec().ncols
+    longest = max(map(len, chart.groups))
+    is_long = longest > 8 and longest * 0.08 > width_of_panel / len(groups)
+    style = {"rotation": 20, "ha": "right"} if is_long else {}
+    shown = shown_labels(len(groups))
+    axes.set_xticks(shown, [chart.groups[i] for i in shown], fontsize=8, **style)
+    axes.set_xlim(-room, len(groups) - 1 + room)
+
+
+def _add_legend(figure: Any) -> None:
+    """Adds one legend, with every label once, below the panels, where it hides nothing."""
+    shown: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            shown.setdefault(label, handle)
+    if not shown:
+        return
+    width, height = figure.get_size_inches()
+    longest = max(map(len, shown))
+    columns = min(max(1, int(width * 12 / (longest + 6))), len(shown), 4)  # 12 letters an inch
+    figure.set_size_inches(width, height + 0.2 * -(-len(shown) // columns))
+    figure.legend(
+        shown.values(),
+        shown.keys(),
+        loc="outside lower center",
+        fontsize=8,
+        frameon=False,
+        ncols=columns,
+    )
+
+
+def write_plot(figure: Any, path: Path) -> None:
+    """Writes the figure of ``--plot``, after what was printed, because writing may fail."""
+    sys.stdout.flush()
+    for file in save(figure, path):
+        notify(f"written: {file}")
+
+
+def save(figure: Any, path: Path) -> list[Path]:
+    """Writes a figure, and returns its files; a name without ending becomes a PNG and an SVG."""
+    paths = _files_of(path)
+    for target in paths:
+        with replacing(target) as temporary:
+            write_figure(figure, temporary, target.suffix[1:].lower())
+    return paths
+
+
+def write_figure(figure: Any, target: Any, form: str) -> None:
+    """Writes a figure; equal numbers give equal files, without a date and random names."""
+    import matplotlib
+    from matplotlib.font_manager import fontManager
+    from matplotlib.text import Text
+
+    # matplotlib's own font has no Chinese letters, for example
+    more = sorted({font.name for font in fontManager.ttflist if "Noto Sans" in font.name})
+    for text in figure.findobj(Text):
+        text.set_fontfamily(["DejaVu Sans", *more])
+    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
+    fixed = matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"})
+    with fixed, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        figure.savefig(target, format=form, dpi=150, metadata=metadata)
+    _warn_of_missing_letters([str(warning.message) for warning in caught])
+
+
+def _warn_of_missing_letters(messages: Sequence[str]) -> None:
+    """Warns of letters that no font has, which are boxes in the figure."""
+    import matplotlib
+
+    found = [re.match(r"Glyph (\d+) .*missing from", message) for message in messages]
+    letters = "".join(dict.fromkeys(chr(int(match[1])) for match in found if match))
+    if letters:
+        cache = Path(matplotlib.get_cachedir()) / "fontlist-*.json"
+        text = (
+            f"no font here has the letters {letters[:20]}, so the figure has boxes: install Noto "
+            "Sans (Debian: fonts-noto-cjk for Chinese, Japanese and Korean, fonts-noto-core for "
+            f"others), then remove {cache}"
+        )
+        warnings.warn(TextWarning(text), stacklevel=2)

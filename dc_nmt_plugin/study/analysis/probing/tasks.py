@@ -1,0 +1,104 @@
+"""Reads SentEval's ten probing tasks.
+
+A. Conneau, G. Kruszewski, G. Lample, L. Barrault, M. Baroni, "What you can cram into a single
+vector: Probing sentence embeddings for linguistic properties", ACL 2018.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ....errors import UserError
+from ....text.lines import read_lines
+
+GROUPS = {
+    "Surface": ("SentLen", "WC"),
+    "Syntactic": ("TDep", "BShift", "ToCo"),
+    "Semantic": ("Tense", "SubjN", "ObjN", "SoMo", "CoIn"),
+}
+FILES = {
+    "SentLen": "sentence_length.txt",
+    "WC": "word_content.txt",
+    "TDep": "tree_depth.txt",
+    "BShift": "bigram_shift.txt",
+    "ToCo": "top_constituents.txt",
+    "Tense": "past_present.txt",
+    "SubjN": "subj_number.txt",
+    "ObjN": "obj_number.txt",
+    "SoMo": "odd_man_out.txt",
+    "CoIn": "coordination_inversion.txt",
+}
+TASKS = tuple(FILES)
+SPLITS = ("tr", "va", "te")
+
+
+@dataclass(frozen=True)
+class ProbingTask:
+    """Holds sentences and their classes.
+
+    Attributes:
+        name: one of :data:`TASKS`
+        sentences: tokenised
+        labels: class of each, from 0
+        classes: their names
+        split: for each sentence one of :data:`SPLITS`
+    """
+
+    name: str
+    sentences: list[str]
+    labels: list[int]
+    classes: list[str]
+    split: list[str]
+
+    def rows(self, split: str) -> list[int]:
+        """Returns the numbers of a split's sentences, from 0."""
+        return [row for row, split_of_row in enumerate(self.split) if split_of_row == split]
+
+    @property
+    def majority(self) -> float:
+        """Returns the accuracy, %, of always predicting the most frequent class of training."""
+        training = Counter(self.labels[row] for row in self.rows("tr"))
+        ((most_frequent, _),) = training.most_common(1)
+        test = [self.labels[row] for row in self.rows("te")]
+        return 100 * test.count(most_frequent) / len(test)
+
+
+def read_tasks(folder: Path, only: Sequence[str]) -> list[ProbingTask]:
+    """Reads SentEval's files ``data/probing/*.txt``: lines with split, class, sentence, by tabs.
+
+    Args:
+        folder: with the files
+        only: names of tasks; empty for all
+
+    Raises:
+        UserError: a file is missing, or a line has another form
+    """
+    return [_read(folder / FILES[name], name) for name in only or TASKS]
+
+
+def _read(path: Path, name: str) -> ProbingTask:
+    rows = []
+    for number, line in enumerate(read_lines(path), start=1):
+        parts = line.split("\t")
+        if len(parts) != 3 or parts[0] not in SPLITS:
+            raise UserError(
+                f"{path}, line {number}: is not 'tr, va or te', a class and a sentence, separated "
+                "by tabs."
+            )
+        rows.append(parts)
+    classes = sorted({label for _, label, _ in rows})
+    class_of = {label: i for i, label in enumerate(classes)}
+    task = ProbingTask(
+        name,
+        [line for _, _, line in rows],
+        [class_of[label] for _, label, _ in rows],
+        classes,
+        [split for split, _, _ in rows],
+    )
+    for split in SPLITS:
+        if not task.rows(split):
+            raise UserError(f"{path}: has no sentence of the split {split}.")
+    return task

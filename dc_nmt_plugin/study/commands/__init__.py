@@ -1,0 +1,1 @@
+"""The commands of ``dc-nmt`` for papers and analyses, one file each."""
