@@ -25,6 +25,7 @@ from .errors import UsageError, UserError, check_choices
 T = TypeVar("T")
 _OPEN = ("/dev/std", "/dev/fd/", "/proc/")  # may be a file, which must not be replaced
 TAKEN = "exists already; take another name, or remove it"
+PART = ".part"  # end of the name of a folder that is not whole yet
 MAKE_ROOM = "make room, then give the same command again"
 # a full disk, a reached quota, a limit on the size of files
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

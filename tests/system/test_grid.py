@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import time
@@ -28,8 +27,8 @@ from dc_nmt_plugin.laboratory.recipes.grid import (
     status_table,
     submit,
 )
-from dc_nmt_plugin.laboratory.recipes.plan import Experiment, TrainOptions
-from dc_nmt_plugin.steps import Grid, GridRun, Plan, Stage, Step, Variable, dc_nmt
+from dc_nmt_plugin.laboratory.recipes.planned import Experiment, TrainOptions
+from dc_nmt_plugin.laboratory.steps import Command, Grid, GridRun, Stage, Step
 
 GRID = ["run", "mine", "transformer_standard", "transformer_dc", "--seeds", "1,2"]
 
@@ -47,7 +46,7 @@ def recipe(cwd, monkeypatch, capsys):
 
 
 def grid_run(name, *words):
-    return GridRun(Path("runs") / name, 1, Plan((), ()), (dc_nmt(words),), lambda: False)
+    return GridRun(Path("runs") / name, 1, (Command(words),), lambda: False)
 
 
 def test_side_by_side_one_fails_and_the_others_go_on(cwd, capsys):
@@ -93,9 +92,9 @@ def test_one_after_the_other_one_fails_and_the_others_go_on(cwd, capsys):
                 raise error
             return True
 
-        step = Step("train", "$RUN", (), is_done=is_done)
-        variable = Variable("RUN", str(Path("runs") / name), "")
-        return GridRun(Path("runs") / name, 1, Plan([variable], [Stage("$RUN", [step])]), (), bool)
+        folder = Path("runs") / name
+        step = Step("train", folder, lambda _: (), is_done=is_done)
+        return GridRun(folder, 1, (Command((), Stage(folder, [step])),), bool)
 
     broken = OSError(17, "File exists", "x")
     runs = [run("a-s1", UserError("no text")), run("b-s1", broken), run("c-s1")]
@@ -165,9 +164,9 @@ def test_jobs_on_slurm_in_any_order_and_one_beyond_its_time_limit(recipe, slurm,
         grid_run("b-s1", "recipe", "lost"),
         grid_run("c-s1", "recipe", "list"),
     ]
-    text = dc_nmt(["recipe", "text", "mine", "--work", "work", "--out", "text"])
-    table = dc_nmt(["recipe", "list"])
-    lines = submit(Grid(runs, None, [text], table=table), Cluster(1, 0))
+    text = Command(("recipe", "text", "mine", "--work", "work", "--out", "text"))
+    table = Command(("recipe", "list"))
+    lines = submit(Grid(runs, [text], table=table), Cluster(1, 0))
     assert [line.partition(":")[0] for line in lines] == ["1", "2_0", "2_1", "2_2", "3"]
     slurm.run(1)
     assert Path("text/train.en").is_file()
@@ -200,7 +199,7 @@ def test_jobs_on_slurm_in_any_order_and_one_beyond_its_time_limit(recipe, slurm,
 def test_no_code_of_the_working_folder_is_run_on_slurm(cwd, slurm):
     write_strangers(cwd)
     runs = [grid_run("a-s1", "recipe", "list")]
-    submit(Grid(runs, table=dc_nmt(["recipe", "list"])), Cluster(1, 0))
+    submit(Grid(runs, table=Command(("recipe", "list"))), Cluster(1, 0))
     # a cluster may not hand the environment on
     for job in (1, 2):
         slurm.run(job, without="PYTHONSAFEPATH")
@@ -208,14 +207,13 @@ def test_no_code_of_the_working_folder_is_run_on_slurm(cwd, slurm):
 
 
 def words_of(path):
-    (line,) = DelayedSubmission.load(path).function.lines
-    return line.words[1:]
+    return [line.words[1:] for line in DelayedSubmission.load(path).function.lines]
 
 
 def test_a_grid_is_submitted_without_what_is_finished(recipe, slurm, capsys):
     done = recipe / "transformer_dc-s2"
     options = TrainOptions(flags=("--lr", "1e-3"), gpus=4)
-    planned = plan.plan_training(Experiment("mine", done.name[:-3], seed=2), options).command
+    planned = plan.plan_training(Experiment("mine", done.name[:-3], seed=2), options).words
     flags = shlex.join(planned[planned.index("--task") :])
     write_run(done, "transformer_dc", flags, updates=600, tokens=2048)
     write_scored(done, "x", "y")
@@ -231,13 +229,14 @@ def test_a_grid_is_submitted_without_what_is_finished(recipe, slurm, capsys):
     assert array["gpus-per-node"] == "4" and array["array"] == "0-2%3"
     assert array["dependency"] == "afterok:1" and table["dependency"] == "afterany:2"
     jobs = recipe / "jobs"
-    assert words_of(jobs / "1_submitted.pkl") == ("prepare", "mine", "--bpe", "default")
+    assert words_of(jobs / "1_submitted.pkl") == [("prepare", "mine", "--bpe", "default")]
     asked = [words_of(jobs / f"2_{task}_submitted.pkl") for task in range(3)]
-    assert asked[1] == (
-        "run", "mine", "transformer_dc", "--gpus", "4", "--seed", "1", "--", "--lr", "1e-3",
-    )  # fmt: skip
-    assert [each[-4] for each in asked] == ["1", "1", "2"]
-    assert words_of(jobs / "3_submitted.pkl")[-1] == "--over-seeds"
+    assert asked[1] == [
+        ("train", "mine", "transformer_dc", "--seed", "1", "--gpus", "4", "--", "--lr", "1e-3"),
+        ("evaluate", "mine", "transformer_dc", "--seed", "1"),
+    ]
+    assert [evaluation[-1] for _, evaluation in asked] == ["1", "1", "2"]
+    assert words_of(jobs / "3_submitted.pkl")[-1][-1] == "--over-seeds"
     # with other settings it is another run
     assert cli.main([*GRID, "--on", "slurm", "--lr", "2e-3"]) == 1
     assert "transformer_dc-s2 has a run with other data or settings (lr" in capsys.readouterr().err
@@ -285,50 +284,3 @@ def test_a_grid_without_submitit(recipe, capsys, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "submitit", None)
     assert cli.main([*GRID, "--on", "slurm"]) == 1
     assert "pip install 'dc_nmt_plugin[slurm]'" in capsys.readouterr().err
-
-
-def test_the_script_of_a_grid_is_an_array_too(recipe, capsys, tmp_path):
-    """Each job has the run of its number; without an array all are done, and then the table.
-
-    A run that fails does not stop the others.
-    """
-    assert cli.main([*GRID, "--dry-run"]) == 0
-    script = capsys.readouterr().out
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    for name in ("dc-nmt", "fairseq-train", "fairseq-generate", "fairseq-preprocess"):
-        (programs / name).write_text(
-            f'#!/bin/bash\necho "$(basename "$0") $*" >> {tmp_path}/calls\n'
-            '[[ $(basename "$0") != fairseq-train || "$*" != *"$FAIL"* ]]\n'
-        )
-    for name in ("subword-nmt", "python"):
-        (programs / name).write_text('#!/bin/bash\necho 1\n: > "${@: -1}"\n')
-    (programs / "python").write_text("#!/bin/bash\necho 1\n")
-    for path in programs.iterdir():
-        path.chmod(0o755)
-    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    every_run = [f"{arch}-s{seed}" for seed in (1, 2) for arch in GRID[2:4]]
-    for task, trained, fails in (
-        ("2", ["transformer_standard-s2"], "none"),
-        (None, every_run, "none"),
-        (None, every_run, "transformer_dc-s1"),
-    ):
-        shutil.rmtree(recipe / "data", ignore_errors=True)
-        environment = {**os.environ, "PATH": path, "FAIL": f"/{fails}/"}
-        environment |= {"SLURM_ARRAY_TASK_ID": task} if task else {}
-        (recipe / "data/raw/tokenised").mkdir(parents=True)
-        (recipe / "data/raw/.stamp").touch()
-        script_of_runs = script.replace("cat ", ": ").replace("rm ", "rm -f ")
-        done = subprocess.run(["bash", "-c", script_of_runs], env=environment, capture_output=True)
-        calls = (tmp_path / "calls").read_text().splitlines()
-        decoded = [run for run in every_run if any(f"/{run}/average" in call for call in calls)]
-        if fails == "none":
-            assert done.returncode == 0, done.stderr
-        else:
-            assert done.returncode == 1 and done.stderr.endswith(f"failed: {fails}\n".encode())
-        assert decoded == [run for run in trained if run != fails]
-        assert calls[-1].startswith("dc-nmt results ") is (task is None)
-        (tmp_path / "calls").unlink()
-        saved = [re.search(r"--seed (\d) .*--save-dir mine/(\S+)/", call) for call in calls]
-        assert [match[2] for match in saved if match] == trained
-        assert all(match[2].endswith(f"-s{match[1]}") for match in saved if match)

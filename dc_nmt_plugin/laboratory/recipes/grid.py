@@ -20,22 +20,11 @@ from typing import Any
 from ...errors import UserError, counted, notify
 from ...files import is_locked, load_json, write_json, writing
 from ...machine import usable_cpus
-from ...steps import (
-    Grid,
-    GridRun,
-    Line,
-    Plan,
-    Variable,
-    command_text,
-    filled_line,
-    filled_words,
-    running,
-)
 from ..dispatch import run_command
 from ..evaluation.logs import parse_statistics
+from ..steps import Command, Grid, GridRun, Line, command_text, running
 from ..table import format_table
-from .estimate import duration
-from .execution import Progress, execute, run_commands
+from .execution import Progress, duration, execute
 from .plan import visible_gpus
 
 JOBS = "jobs"  # folder beside the runs: what submitit writes, and the logs of the jobs
@@ -67,7 +56,7 @@ class GridOptions:
 class JobCommands:
     """Commands in a job, one after the other; at a time limit they begin again, and continue."""
 
-    lines: tuple[Line, ...]  # without variables
+    lines: tuple[Line, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     to_the_end: bool = False  # also after a failure
 
@@ -131,8 +120,7 @@ def carry_out(grid: Grid, options: GridOptions, gpus: int | None) -> None:
             lines = submit(replace(grid, runs=left), cluster)
             print(*_useless(left, cluster.gpus), *lines, sep="\n")
         return
-    if grid.text is not None:
-        execute(Plan(grid.variables, [grid.text]), progress)
+    execute(grid.texts, progress)
     if options.jobs:
         visible = visible_gpus() if gpus is None else gpus
         jobs = max(1, visible) if options.jobs == "gpus" else int(options.jobs)
@@ -157,16 +145,15 @@ def _finish(grid: Grid, failed: Mapping[str, str], progress: Progress) -> None:
         UserError: names what failed
     """
     reasons = [f"{name}: {reason}" for name, reason in failed.items()]
-    variables = {variable.name: variable for variable in grid.variables}
     missing = [str(run.folder) for run in grid.runs if run.name in failed]
-    for line in grid.analyses:
-        reasons += _analyse(line, missing, variables, progress)
+    for command in grid.analyses:
+        reasons += _analyse(command, missing, progress)
     if grid.table is not None and (not missing or len(missing) < len(grid.runs)):
         print()
         try:
-            run_command(filled_words(grid.table.words, variables)[1:])
+            run_command(grid.table.words)
         except UserError as error:
-            reasons.append(f"{grid.table.words[1]}: {error}")
+            reasons.append(f"{grid.table.words[0]}: {error}")
     if reasons:
         what = "failed:"
         if failed:
@@ -174,17 +161,16 @@ def _finish(grid: Grid, failed: Mapping[str, str], progress: Progress) -> None:
         raise UserError("\n  ".join([what, *reasons]))
 
 
-def _analyse(
-    line: Line, missing: Sequence[str], variables: Mapping[str, Variable], progress: Progress
-) -> list[str]:
+def _analyse(command: Command, missing: Sequence[str], progress: Progress) -> list[str]:
     """Runs an analysis, unless a run in it is missing; returns why it has no result."""
-    words = [word.partition(":")[0] for word in line.words]
+    text = command_text(command.line.words, command.output)
+    words = [word.partition(":")[0] for word in command.words]
     if any(folder in words for folder in missing):
-        return [f"left out: {command_text(line.words, line.output)}"]
+        return [f"left out: {text}"]
     try:
-        run_commands([line], variables, progress)
+        execute([command], progress)
     except UserError as error:
-        return [f"{command_text(line.words)}: {error}"]
+        return [f"{text}: {error}"]
     return []
 
 
@@ -206,7 +192,7 @@ def _useless(runs: Sequence[GridRun], gpus: int) -> list[str]:
 
 
 def run_here(runs: Sequence[GridRun], progress: Progress) -> dict[str, str]:
-    """Carries the plans out, one after the other; a failure does not stop the others.
+    """Carries the runs out, one after the other; a failure does not stop the others.
 
     Returns:
         name of a run that failed → why
@@ -217,7 +203,7 @@ def run_here(runs: Sequence[GridRun], progress: Progress) -> dict[str, str]:
     failed = {}
     for run in runs:
         try:
-            execute(run.plan, progress)
+            execute(run.commands, progress)
         except (UserError, OSError) as error:
             if len(runs) == 1:
                 raise
@@ -282,14 +268,13 @@ def _start(run: GridRun, slot: int, jobs: int, gpus: int) -> Any:
         executor.update_parameters(gpus_per_node=1, visible_gpus=(slot % gpus,))
     else:
         environment["OMP_NUM_THREADS"] = str(max(1, usable_cpus() // jobs))
-    job = executor.submit(JobCommands(_commands(run), environment))
+    job = executor.submit(JobCommands(_lines(run.commands), environment))
     _remember(run, "here", job)
     return job
 
 
-def _commands(run: GridRun) -> tuple[Line, ...]:
-    variables = {variable.name: variable for variable in run.plan.variables}
-    return tuple(filled_line(line, variables) for line in run.commands)
+def _lines(commands: Sequence[Command]) -> tuple[Line, ...]:
+    return tuple(command.line for command in commands)
 
 
 def _updates(run: GridRun) -> str:
@@ -345,7 +330,6 @@ def submit(grid: Grid, cluster: Cluster) -> list[str]:
         lines that say what was submitted
     """
     runs = grid.runs
-    variables = {variable.name: variable for variable in grid.variables}
     folder = jobs_folder(runs[0])
     executor = submitit().SlurmExecutor(folder, max_num_timeout=10**6, python=PYTHON)
     common: dict[str, Any] = {"time": cluster.minutes, "stderr_to_stdout": True}
@@ -355,16 +339,15 @@ def submit(grid: Grid, cluster: Cluster) -> list[str]:
         common["additional_parameters"] = dict(cluster.further)
     lines = []
     after: dict[str, str] = {}
-    if grid.text_commands:
+    if grid.texts:
         executor.update_parameters(**common, job_name="dc-nmt-text")
-        text = tuple(filled_line(line, variables) for line in grid.text_commands)
-        job = executor.submit(JobCommands(text))
+        job = executor.submit(JobCommands(_lines(grid.texts)))
         after = {"dependency": f"afterok:{job.job_id}"}
         lines.append(f"{job.job_id}: the text")
     gpus = {"gpus_per_node": cluster.gpus} if cluster.gpus else {}
     executor.update_parameters(**common, **gpus, **after, job_name="dc-nmt")
     with executor.batch():
-        jobs = [executor.submit(JobCommands(_commands(run))) for run in runs]
+        jobs = [executor.submit(JobCommands(_lines(run.commands))) for run in runs]
     for run, job in zip(runs, jobs, strict=True):
         _remember(run, "slurm", job)
         lines.append(f"{job.job_id}: {run.name}")
@@ -372,8 +355,8 @@ def submit(grid: Grid, cluster: Cluster) -> list[str]:
         last = submitit().SlurmExecutor(folder, max_num_timeout=10**6, python=PYTHON)
         ids = ":".join(dict.fromkeys(job.job_id.partition("_")[0] for job in jobs))
         last.update_parameters(**common, dependency=f"afterany:{ids}", job_name="dc-nmt-table")
-        lines_after = tuple(filled_line(line, variables) for line in (*grid.analyses, grid.table))
-        job = last.submit(JobCommands(lines_after, to_the_end=True))
+        commands = _lines([*grid.analyses, grid.table])
+        job = last.submit(JobCommands(commands, to_the_end=True))
         lines.append(f"{job.job_id}: the table, in {job.paths.stdout}")
     return lines
 

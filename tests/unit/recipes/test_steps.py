@@ -1,4 +1,4 @@
-"""Plans: their words, stamps, locks, and what a step leaves."""
+"""Steps: stamps, locks, what they leave; and the words of a printed script."""
 
 from __future__ import annotations
 
@@ -13,52 +13,50 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import locked
 from dc_nmt_plugin.laboratory.recipes.execution import Progress, execute, run_step
 from dc_nmt_plugin.laboratory.recipes.script import script
-from dc_nmt_plugin.steps import (
-    TO,
-    Line,
-    Plan,
-    Stage,
-    Step,
-    Variable,
-    filled_words,
-    literal,
-    stamp_of,
-)
+from dc_nmt_plugin.laboratory.steps import EACH, Command, Line, Stage, Step, stamp_of
 
 
-def touching(stamp: str, *lines: Line) -> Step:
-    return Step("make it", "$DATA/out", [*lines, Line(("touch", f"{TO}/made"))], stamp=stamp)
+def touching(folder: Path, stamp: str, *lines: Line) -> Step:
+    def all_lines(to: Path) -> list[Line]:
+        return [*lines, Line(("touch", f"{to}/made"))]
+
+    return Step("make it", folder / "out", all_lines, stamp=stamp)
 
 
-def carry_out(data: Path, *steps: Step) -> None:
-    execute(Plan([Variable("DATA", str(data), "")], [Stage("$DATA", steps)]), Progress())
+def carry_out(folder: Path, *steps: Step) -> None:
+    execute([Command((), Stage(folder, steps))], Progress())
 
 
 def test_a_step_is_done_again_only_with_another_stamp(tmp_path, capsys):
     folder = tmp_path / "out"
-    carry_out(tmp_path, touching("one"))
+    carry_out(tmp_path, touching(tmp_path, "one"))
     (folder / "of the first").touch()
-    carry_out(tmp_path, touching("one"))
+    carry_out(tmp_path, touching(tmp_path, "one"))
     assert capsys.readouterr().out.splitlines()[1].endswith("make it: done before")
     assert (folder / ".stamp").read_text() == "one\n" and (folder / "made").exists()
-    carry_out(tmp_path, touching("two"))
+    carry_out(tmp_path, touching(tmp_path, "two"))
     assert not (folder / "of the first").exists() and (folder / ".stamp").read_text() == "two\n"
 
 
 def test_a_step_that_fails_leaves_the_old_result(tmp_path):
-    carry_out(tmp_path, touching("one"))
+    carry_out(tmp_path, touching(tmp_path, "one"))
     fails = Line(("ls", "/no/such/file"))
     (tmp_path / "out.log").write_text("how the first was made\n")
     with pytest.raises(UserError, match=r"'ls'.*out\.part\.log"):
-        carry_out(tmp_path, touching("two", fails))
+        carry_out(tmp_path, touching(tmp_path, "two", fails))
     assert (tmp_path / "out/.stamp").read_text() == "one\n"
     assert (tmp_path / "out.log").read_text() == "how the first was made\n"
     with pytest.raises(FileNotFoundError, match="'no-such-program'"):
-        carry_out(tmp_path, touching("two", Line(("no-such-program",))))
+        carry_out(tmp_path, touching(tmp_path, "two", Line(("no-such-program",))))
 
 
 def test_a_step_that_was_killed_before_its_new_name_is_done_again(tmp_path, capsys):
-    step = Step("make it", "$DATA/out", [Line(("touch", f"{TO}/made"))], is_done=lambda: True)
+    step = Step(
+        "make it",
+        tmp_path / "out",
+        lambda to: [Line(("touch", f"{to}/made"))],
+        is_done=lambda: True,
+    )
     (tmp_path / "out.part").mkdir()
     carry_out(tmp_path, step)
     assert (tmp_path / "out/made").exists()
@@ -67,7 +65,7 @@ def test_a_step_that_was_killed_before_its_new_name_is_done_again(tmp_path, caps
 
 
 def test_one_process_at_a_time_works_in_a_folder(tmp_path, capsys):
-    other = Thread(target=carry_out, args=(tmp_path, touching("one")))
+    other = Thread(target=carry_out, args=(tmp_path, touching(tmp_path, "one")))
     with locked(tmp_path / ".lock"):
         other.start()
         other.join(0.2)
@@ -77,24 +75,53 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path, capsys):
     assert (tmp_path / "out/made").exists()
 
 
+CODE = "import os; print(os.environ['CUDA_VISIBLE_DEVICES'])"
+
+
+def asking(folder, *flags):
+    """A step that writes which GPUs a program sees."""
+
+    def lines(to):
+        return [Line(("python", "-c", CODE, *flags), output=f"{to}/out")]
+
+    return Step("ask", folder / "made", lines)
+
+
 @pytest.mark.parametrize(("flag", "visible"), [("--cpu", ""), ("--fp16", "0")])
 def test_a_program_with_cpu_sees_no_gpu(flag, visible, tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    code = literal("import os; print(os.environ['CUDA_VISIBLE_DEVICES'])")
-    line = Line(("python", "-c", code, flag), output=f"{TO}/out")
-    run_step(Step("ask", str(tmp_path / "made"), [line]), {})
+    run_step(asking(tmp_path, flag))
     assert (tmp_path / "made/out").read_text() == f"{visible}\n"
 
 
-@pytest.mark.parametrize(("gpus", "visible"), [("0", ""), ("1", "0")])
-def test_a_plan_for_the_cpu_also_translates_on_the_cpu(gpus, visible, tmp_path, monkeypatch):
-    """fairseq-generate has no --cpu in a plan; a script hides the GPUs too."""
+@pytest.mark.parametrize(("hides", "visible"), [(True, ""), (False, "0")])
+def test_a_run_on_the_cpu_also_translates_on_the_cpu(hides, visible, tmp_path, monkeypatch):
+    """fairseq-generate has no --cpu in a recipe."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    code = literal("import os; print(os.environ['CUDA_VISIBLE_DEVICES'])")
-    step = Step("ask", str(tmp_path / "made"), [Line(("python", "-c", code), output=f"{TO}/out")])
-    execute(Plan([Variable("GPUS", gpus, "")], [Stage(str(tmp_path), [step])]), Progress())
+    stage = Stage(tmp_path, [asking(tmp_path)], hides_gpus=hides)
+    execute([Command((), stage)], Progress())
     assert (tmp_path / "made/out").read_text() == f"{visible}\n"
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "0"
+    (tmp_path / "made/out").unlink()
+    subprocess.run(["bash", "-c", script([Command((), stage)], ["dc-nmt"])], check=True)
+    assert (tmp_path / "made/out").read_text() == f"{visible}\n"
+
+
+def test_a_line_is_run_for_each_of_its_files(tmp_path):
+    def lines(to):
+        return [Line(("cp", f"{tmp_path}/{EACH}", f"{to}/{EACH}"), files=("a b", "$c"))]
+
+    for name in ("a b", "$c"):
+        (tmp_path / name).write_text(name)
+    stage = Stage(tmp_path, [Step("copy", tmp_path / "out", lines)], {"DATA": tmp_path})
+    execute([Command((), stage)], Progress())
+    assert {path.read_text() for path in (tmp_path / "out").iterdir()} == {"a b", "$c"}
+    for path in (tmp_path / "out").iterdir():
+        path.unlink()
+    text = script([Command((), stage)], ["dc-nmt"])
+    assert "for file in 'a b' '$c'; do\n  cp \"$DATA/$file\" \"$DATA/out/$file\"\ndone" in text
+    subprocess.run(["bash", "-c", text], check=True)
+    assert {path.read_text() for path in (tmp_path / "out").iterdir()} == {"a b", "$c"}
 
 
 def test_a_stamp_is_of_the_content_alone():
@@ -107,36 +134,21 @@ def test_a_stamp_is_of_the_content_alone():
 ODD = [
     "a b", "it's", '"', "$HOME", "$(touch hit)", "`touch hit`", "a\ntouch hit #", "\\", "!", "*",
     "", "~", "-x", "#", "a\rtouch hit", "\u2028touch hit\u2028", "é\x1b]0;x\x07", "${IFS}", "%s\n",
+    "a,$HOME,b",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("odd", ODD)
 def test_no_value_leaves_its_word(odd, tmp_path):
-    """A printed script gives its programs the same words as a plan that is carried out here."""
+    """A printed script gives its programs the same words as a step that is carried out here."""
     printer = tmp_path / "printer"
     printer.write_text('#!/bin/sh\nfor word; do printf "%s\\0" "$word"; done\n')
     printer.chmod(0o755)
-    data = Variable("DATA", "here", "${DATA:-here}", odd)
-    words = ("./printer", literal(odd), f"$DATA/{literal(odd)}x", "$DATA")
-    stage = Stage("$DATA", [Step(odd, "$DATA/out", [Line(words)])], notes=[odd])
-    expected = filled_words(words, {"DATA": data})[1:]
-    assert expected[0] == odd
-    text = script(Plan([data], [stage]), ["dc-nmt", odd])
+    data = Path("here")
+    words = ("./printer", odd, f"here/{odd}x", "here", f"here/{odd},here/x")
+    step = Step(odd, data / "out", lambda _: [Line(words)], log=data / "log")
+    stage = Stage(data, [step], {"DATA": data}, notes=[odd])
+    text = script([Command((), stage)], ["dc-nmt", odd])
     done = subprocess.run(["bash", "-c", text], cwd=tmp_path, capture_output=True, check=True)
-    assert done.stdout.decode().split("\0")[:-1] == expected and not done.stderr
+    assert tuple(done.stdout.decode().split("\0")[:-1]) == words[1:] and not done.stderr
     assert not (tmp_path / "hit").exists()
-
-
-def test_a_script_and_this_process_wait_for_each_other(tmp_path):
-    text = script(
-        Plan([Variable("DATA", str(tmp_path), str(tmp_path))], [Stage("$DATA", [touching("one")])]),
-        ["dc-nmt"],
-    )
-    with locked(tmp_path / ".lock"):
-        other = subprocess.Popen(["bash", "-c", text])
-        with pytest.raises(subprocess.TimeoutExpired):
-            other.wait(0.5)
-        assert not (tmp_path / "out").exists()
-    assert other.wait(10) == 0
-    carry_out(tmp_path, touching("one", Line(("false",))))  # done before
-    assert {path.name for path in tmp_path.iterdir()} == {".lock", "out", "out.log"}
