@@ -16,7 +16,7 @@ from . import __version__
 from .errors import TextWarning, UsageError, UserError, check_choices, notify
 from .files import MAKE_ROOM, no_space
 from .flags import USER_DIR_VARIABLE
-from .laboratory.dispatch import run_command
+from .laboratory import run_command
 
 # title with an example → command → description; each has main(argv) in a file of its name in
 # laboratory/commands/ or study/commands/

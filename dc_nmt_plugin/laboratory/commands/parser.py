@@ -92,13 +92,9 @@ class Parser(argparse.ArgumentParser):
                 target = own if name in self._option_string_actions else flags
             target.append(word)  # an option, or a value of the last one
         flags += words[end + 1 :]
-        names: set[str] = set()
         for name in filter(None, map(_option, flags)):
-            if name in names:
-                self.error(f"{name}: is given twice; give it once")
             if name in _OWN:
                 self.error(f"{name}: this command sets it by itself.")
-            names.add(name)
         return self.parse_args(own), flags
 
     def _check_options(self, words: Sequence[str]) -> None:

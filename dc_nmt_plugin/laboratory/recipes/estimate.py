@@ -34,6 +34,26 @@ class Timing:
     updates: list[float] = field(default_factory=list)
     updates_per_epoch: float = 0.0
     validation: float | None = None  # with its checkpoint
+    began: float = 0.0  # after the slow updates
+    before: float | None = None  # time of the last update
+    validates: bool = False  # since the last update
+
+    def add_update(self, now: float, number: int, epochs: float) -> None:
+        """Counts an update; its time is that since the update before."""
+        self.updates_per_epoch = number / epochs
+        if number <= SLOW:
+            self.began = now
+        elif self.before is not None and not self.validates:
+            self.updates.append(now - self.before)
+        elif self.before is not None and self.validation is None:
+            self.validation = now - self.before
+        self.before, self.validates = now, False
+
+    def is_enough(self, now: float) -> bool:
+        passed = now - self.began
+        if len(self.updates) < TIMED or passed < SECONDS:
+            return False
+        return self.validation is not None or passed > PATIENCE
 
 
 def estimate(plans: Sequence[TrainPlan], progress: Progress) -> list[str]:
@@ -96,28 +116,16 @@ def _timed(plan: TrainPlan) -> Timing:
 
 
 def _follow(output: IO[bytes], tail: deque[str]) -> Timing:
-    """Times updates from the line of the update before, and the first validation between two."""
+    """Times the updates, and the first validation between two of them."""
     timing = Timing()
-    before: float | None = None  # time of the last update
-    began, validates = 0.0, False
     for raw in output:
         now, line = time.monotonic(), raw.decode("utf-8", "replace")
         tail.append(line)
         kind, values = parse_statistics(line.rstrip("\n")) or ("", {})
         if kind == "valid":
-            validates = True
+            timing.validates = True
         elif kind == "train_inner":
-            number = int(values["num_updates"])
-            timing.updates_per_epoch = number / float(values["update"])
-            began = now if number <= SLOW else began
-            if number > SLOW and before is not None:
-                if not validates:
-                    timing.updates.append(now - before)
-                elif timing.validation is None:
-                    timing.validation = now - before
-            before, validates = now, False
-        passed = now - began
-        is_whole = timing.validation is not None or passed > PATIENCE
-        if is_whole and len(timing.updates) >= TIMED and passed >= SECONDS:
+            timing.add_update(now, int(values["num_updates"]), float(values["update"]))
+        if timing.is_enough(now):
             break
     return timing

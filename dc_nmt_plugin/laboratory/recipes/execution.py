@@ -14,7 +14,7 @@ from typing import IO
 
 from ...errors import UserError, notify
 from ...files import PART, check_space, locked, writing
-from ..dispatch import run_command
+from .. import run_command
 from ..steps import (
     Command,
     Line,

@@ -20,7 +20,7 @@ from typing import Any
 from ...errors import UserError, counted, notify
 from ...files import is_locked, load_json, write_json, writing
 from ...machine import usable_cpus
-from ..dispatch import run_command
+from .. import run_command
 from ..evaluation.logs import parse_statistics
 from ..steps import Command, Grid, GridRun, Line, command_text, running
 from ..table import format_table

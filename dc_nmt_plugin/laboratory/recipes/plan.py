@@ -18,8 +18,8 @@ from .planned import (
     UpdateTokens,
     flag_words,
     longest_sentence,
+    option_words,
     share_out,
-    words_of,
     words_of_run,
 )
 from .recipe import Recipe, load
@@ -80,7 +80,7 @@ class TrainPlan:
     def command(self) -> Command:
         """Returns the command ``dc-nmt train`` with this run's options."""
         words = ["train", *words_of_run(self.experiment, {"decoding", "subset"})]
-        words += [*words_of(self.options, {"flags"}), *flag_words(self.options.flags)]
+        words += [*option_words(self.options, {"flags"}), *flag_words(self.options.flags)]
         done = f"done; the checkpoints are in {self.run.checkpoints}"
         step = Step(
             f"{self.run.arch}: train {counted(self.settings.updates, 'update')}",

@@ -50,7 +50,7 @@ class TrainOptions:
     fp32: bool = False  # no bfloat16 on a CPU that multiplies it fast
 
 
-def words_of(options: Any, without: Collection[str] = ()) -> Iterator[str]:
+def option_words(options: Any, without: Collection[str] = ()) -> Iterator[str]:
     """Yields the options of a dataclass that are not the defaults, as words of a command line."""
     for option in fields(options):
         value = getattr(options, option.name)
@@ -70,7 +70,7 @@ def user_dir_words() -> list[str]:
 def words_of_run(experiment: Experiment, without: Collection[str] = ()) -> list[str]:
     """Returns the words that name a run, for ``dc-nmt train`` and ``evaluate``."""
     words = [experiment.task, experiment.arch, *user_dir_words()]
-    words += words_of(experiment, {"task", "arch", "seed", *without})
+    words += option_words(experiment, {"task", "arch", "seed", *without})
     return [*words, "--seed", str(experiment.seed)]
 
 

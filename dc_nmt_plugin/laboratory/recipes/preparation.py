@@ -14,7 +14,7 @@ from ...text.segmentation import SEGMENTERS, SENTENCEPIECE, SUBWORD_NMT, segment
 from ..raw_text.preparation import fits
 from ..steps import EACH, Command, Line, Stage, Step, stamp_of
 from .corpora import Corpora
-from .planned import LENGTHS, user_dir_words, words_of
+from .planned import LENGTHS, option_words, user_dir_words
 from .recipe import SPLITS, Recipe, Segmentation, load, set_values
 from .segmenting import applying_line, dictionary_of, learning_lines
 from .settings import settings_of
@@ -55,7 +55,7 @@ def plan_text(options: TextOptions) -> Command:
         steps.append(_binarising(recipe, segmentation, data, stamp))
     _check_inputs(recipe, options, [step.folder for step in steps])
     words = ["prepare", options.task, *options.archs, *user_dir_words()]
-    words += words_of(options, {"task", "archs"})
+    words += option_words(options, {"task", "archs"})
     done = f"done; everything is in {data}"
     return Command(tuple(words), Stage(data, steps, {"DATA": data}, end_note=done))
 
@@ -86,7 +86,7 @@ def _segmentations(recipe: Recipe, options: TextOptions) -> list[Segmentation]:
 
 def _text_step(recipe: Recipe, options: TextOptions, data: Path) -> Step:
     words = ["dc-nmt", "recipe", "text", recipe.cli_name, "--work", f"{data}/corpora"]
-    words += words_of(options, {"task", "archs", "bpe", "out", "downloads"})
+    words += option_words(options, {"task", "archs", "bpe", "out", "downloads"})
     words += ["--downloads", str(options.downloads)]
     sources = Sources(recipe, options.raw, options.downloads)
     corpora = Corpora(sources, data / "corpora", options.sample, options.any_counts)
