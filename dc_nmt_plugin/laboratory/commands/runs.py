@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from ...errors import UsageError
 from ...flags import flag_name
-from ..steps import Command
 from .parser import number, numbers, values_of
 
 if TYPE_CHECKING:
     from ..recipes.plan import TrainPlan
-    from ..steps import Grid
+    from ..steps import Command, Grid
 
 HELP = {
     "--seeds": "several random seeds, such as 1,2,3: a run with each; one that fails does not stop "
@@ -155,6 +154,8 @@ def table_command(folders: Sequence[object], seeds: Sequence[int], subset: str =
         seeds: of the runs
         subset: that they translated
     """
+    from ..steps import Command
+
     words = ["results", *map(str, folders), "--finished"]
     words += ["--over-seeds"] if len(seeds) > 1 else []
     words += ["--subset", subset] if subset != "test" else []
