@@ -18,6 +18,7 @@ from submitit.core.utils import DelayedSubmission
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import locked
+from dc_nmt_plugin.laboratory.commands import run, train
 from dc_nmt_plugin.laboratory.recipes import plan
 from dc_nmt_plugin.laboratory.recipes.execution import Progress
 from dc_nmt_plugin.laboratory.recipes.grid import (
@@ -194,6 +195,17 @@ def test_jobs_on_slurm_in_any_order_and_one_beyond_its_time_limit(recipe, slurm,
     slurm.run(2, task=0)
     assert Path("waits/data/bin/.stamp").is_file()
     slurm.run(3)
+
+
+def test_runs_side_by_side_train_on_one_gpu_each(recipe, monkeypatch):
+    monkeypatch.setattr(plan, "visible_gpus", lambda: 4)
+    for gpus, processes in (("4", 1), ("0", 1), (None, 4)):
+        words = ["mine", "transformer_dc", "--jobs", "2", *(["--gpus", gpus] if gpus else [])]
+        args, flags = run.parser().parse_with_flags(words)
+        planned = train.plan_of(args, flags, "transformer_dc", 1)
+        assert planned.tokens.processes == processes
+        assert ("--gpus" in planned.command.words) == (gpus is not None)
+        assert "4" not in planned.command.words
 
 
 def test_no_code_of_the_working_folder_is_run_on_slurm(cwd, slurm):

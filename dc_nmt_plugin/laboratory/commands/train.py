@@ -66,7 +66,9 @@ def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str, seed: int
     if not elsewhere and (args.gpus or 0) > visible_gpus():
         raise UsageError(f"--gpus {args.gpus}: this machine has {visible_gpus()}")
     experiment = values_of(Experiment, args, arch=arch, seed=seed)
-    planned = plan_training(experiment, values_of(TrainOptions, args, flags=tuple(flags)))
+    gpus = 1 if args.jobs and args.gpus else args.gpus  # each job has a GPU of its own
+    options = values_of(TrainOptions, args, flags=tuple(flags), gpus=gpus)
+    planned = plan_training(experiment, options)
     if flags:
         planned.check_flags(elsewhere=elsewhere)
     return planned

@@ -38,18 +38,12 @@ A_DAY, NO_LIMIT = 60 * 24, 60 * 24 * 365  # minutes
 class GridOptions:
     """Options of commands that may have many runs."""
 
-    seeds: tuple[int, ...] | None = None  # None: the one of --seed
     jobs: str | None = None  # number of runs at the same time, or "gpus"
     on: str | None = None  # "slurm", or this machine
     partition: str | None = None  # on Slurm
     minutes: int | None = None
     sbatch: tuple[str, ...] = ()  # NAME=VALUE, further words for sbatch
     status: bool = False
-
-    @property
-    def elsewhere(self) -> bool:
-        """Returns True if the runs are jobs of their own, or asked for."""
-        return bool(self.jobs or self.on or self.status)
 
 
 @dataclass(frozen=True)
