@@ -75,7 +75,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     warnings.simplefilter("always", TextWarning)
     warnings.showwarning = _print_warning
     # a request to end also ends the programs that this process started
-    on_request = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = {request: signal.getsignal(request) for request in (signal.SIGTERM, signal.SIGHUP)}
+    for request, handler in before.items():
+        if handler is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(request, signal.default_int_handler)
     try:
         status = _run(name, rest)
         print(end="", flush=True)  # fails here, if it fails, and not after the last word
@@ -96,7 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         notify(*f"{program}: error: {sentence}".split("\n"))
         return 2 if isinstance(error, UsageError) else 1
     finally:
-        signal.signal(signal.SIGTERM, on_request)
+        for request, handler in before.items():
+            signal.signal(request, handler)
         logging.disable(logging.NOTSET)
 
 

@@ -16,6 +16,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -121,6 +122,18 @@ class Grid:
         of_runs = [command for run in self.runs for command in run.commands]
         table = [] if self.table is None else [self.table]
         return [*self.texts, *of_runs, *self.analyses, *table]
+
+
+def how_it_ended(code: int) -> str:
+    """Returns how a program ended that failed, for a sentence.
+
+    Args:
+        code: its exit status, or the negative number of the signal that killed it
+    """
+    if code >= 0:
+        return f"ended with status {code}"
+    why = ", usually because the memory was full" if -code == signal.SIGKILL else ""
+    return f"was killed by signal {-code} ({signal.Signals(-code).name}{why})"
 
 
 def command_text(words: Sequence[str], output: str = "") -> str:

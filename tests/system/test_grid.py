@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import shlex
 import signal
 import subprocess
+import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from commands import Run
 from helpers import toy_text
 from records import write_run, write_scored
 from submitit.core.utils import DelayedSubmission
@@ -21,14 +26,11 @@ from dc_nmt_plugin.files import locked
 from dc_nmt_plugin.laboratory.commands import run, train
 from dc_nmt_plugin.laboratory.recipes import plan
 from dc_nmt_plugin.laboratory.recipes.execution import Progress
-from dc_nmt_plugin.laboratory.recipes.grid import (
-    Cluster,
-    run_here,
-    run_side_by_side,
-    status_table,
-    submit,
-)
+from dc_nmt_plugin.laboratory.recipes.grid import run_here
+from dc_nmt_plugin.laboratory.recipes.jobs import file_of, status_table
 from dc_nmt_plugin.laboratory.recipes.planned import Experiment, TrainOptions
+from dc_nmt_plugin.laboratory.recipes.side_by_side import run_side_by_side
+from dc_nmt_plugin.laboratory.recipes.slurm import Cluster, submit
 from dc_nmt_plugin.laboratory.steps import Command, Grid, GridRun, Stage, Step
 
 GRID = ["run", "mine", "transformer_standard", "transformer_dc", "--seeds", "1,2"]
@@ -105,6 +107,74 @@ def test_one_after_the_other_one_fails_and_the_others_go_on(cwd, capsys):
         run_here(runs[:1], Progress())
 
 
+def processes_of(folder):
+    """The numbers of the processes that work in a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(process / "cwd") == str(folder):
+                found.append(int(process.name))
+    return [number for number in found if number != os.getpid()]
+
+
+@pytest.mark.parametrize(
+    "request_to_end",
+    [signal.SIGHUP, *(pytest.param(n, marks=pytest.mark.thorough) for n in (2, signal.SIGTERM))],
+)
+def test_a_request_to_end_also_ends_the_jobs(recipe, request_to_end, cwd, tmp_path_factory):
+    """Of two jobs, which wait for a text that another process prepares."""
+    (recipe / "data").mkdir()
+    words = ["run", "mine", "transformer_standard", "transformer_dc", "--jobs", "2", "--gpus", "0"]
+    (recipe / "data/bin").mkdir()
+    logs = tmp_path_factory.mktemp("logs")
+
+    def ignore_interrupts():  # as where a shell started it in the background
+        if request_to_end != signal.SIGINT:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    with ExitStack() as stack:
+        for name in ("transformer_standard-s1", "transformer_dc-s1"):
+            (recipe / name).mkdir()
+            stack.enter_context(locked(recipe / name / ".lock"))
+        parent = Run(logs, "dc-nmt", *words, before=ignore_interrupts)
+        jobs = recipe / "jobs"
+        for _ in range(600):
+            time.sleep(0.1)
+            waiting = [log for log in jobs.glob("*/*log.out") if "waiting for" in log.read_text()]
+            if len(waiting) == 2:
+                break
+        assert len(waiting) == 2, parent.files[1].read_text()
+        assert len(processes_of(cwd)) > 4
+        assert "starting" not in status_of(recipe) and "running" in status_of(recipe)
+        os.kill(parent.process.pid, request_to_end)
+        assert parent.wait().code == 130
+        assert processes_of(cwd) == []
+
+
+def status_of(recipe):
+    """The states of two runs, whose folders are locked."""
+    names = ("transformer_standard-s1", "transformer_dc-s1")
+    return status_table([GridRun(recipe / name, 1, (), lambda: False) for name in names])
+
+
+def test_damaged_files_of_jobs_and_a_job_that_begins(cwd):
+    runs = [grid_run(name) for name in ("a-s1", "b-s1", "c-s1")]
+    for one, text in zip(runs, ("[]", "5", '{"on": "here", "job": "x"}'), strict=True):
+        file_of(one).parent.mkdir(parents=True, exist_ok=True)
+        file_of(one).write_text(text)
+        one.folder.mkdir()
+        line = '| train_inner | {"num_updates": "20", "wall": "nan"}\n'
+        (one.folder / "train.log").write_text(line)
+    assert status_table(runs).count("not started  0 of 0 updates") == 3
+    beginning = subprocess.Popen(["bash", "-c", "sleep 60; : submitit"])
+    job = {"on": "here", "job": str(beginning.pid), "log": "x"}
+    file_of(runs[0]).write_text(json.dumps(job))
+    assert "starting" in status_table(runs[:1])
+    beginning.kill()
+    beginning.wait()
+    assert "failed or stopped" in status_table(runs[:1])
+
+
 class Slurm:
     """Programs that take jobs and run none; the test runs them, in any order.
 
@@ -113,11 +183,16 @@ class Slurm:
     """
 
     PROGRAMS = {  # noqa: RUF012
-        "sbatch": 'n=$(($(ls "$SPOOL" | grep -c sh$) + 1)); cp "$1" "$SPOOL/$n.sh"; '
+        "sbatch": 'answer=$(head -n 1 "$SPOOL/answers" 2> /dev/null); '
+        'sed -i 1d "$SPOOL/answers" 2> /dev/null; '
+        '[[ $answer != *error* ]] || { echo "$answer" >&2; exit 1; }; '
+        '[ -z "$answer" ] || { echo "$answer"; exit 0; }; '
+        'n=$(($(ls "$SPOOL" | grep -c "sh$") + 1)); cp "$1" "$SPOOL/$n.sh"; '
         'echo "Submitted batch job $n"',
         "srun": "shift; log=${2//%A_%a/${SLURM_ARRAY_JOB_ID:-}_${SLURM_ARRAY_TASK_ID:-}}; "
         "log=${log//%j/$SLURM_JOB_ID}; log=${log//%t/0}; shift 2; "
         'echo $$ > "$SPOOL/pid"; exec "$@" >> "$log" 2>&1',
+        "scancel": 'echo "$@" >> "$SPOOL/cancelled"',
         "scontrol": 'echo "$@" >> "$SPOOL/control"',
         "sacct": 'echo "JobID|State|NodeList"; cat "$SPOOL/states"',
     }
@@ -131,6 +206,10 @@ class Slurm:
             (programs / name).write_text(f"#!/bin/bash\nSPOOL={self.spool}\n{body}\n")
             (programs / name).chmod(0o755)
         monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+
+    def answers(self, lines: list[str]) -> None:
+        """What sbatch says to the next jobs; "" takes one, and an error refuses it."""
+        (self.spool / "answers").write_text("".join(f"{line}\n" for line in lines))
 
     def script(self, job: int) -> dict[str, str]:
         """The words for sbatch in a job's script."""
@@ -208,6 +287,46 @@ def test_runs_side_by_side_train_on_one_gpu_each(recipe, monkeypatch):
         assert "4" not in planned.command.words
 
 
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (["sbatch: error: Invalid account"], "sbatch: error: Invalid account"),
+        (["", "sbatch: error: too many jobs"], "sbatch: error: too many jobs"),
+        (["maintenance at noon"], "maintenance at noon"),
+        (None, "this machine has no sbatch"),
+    ],
+    ids=["refused", "refused later", "nonsense", "no Slurm"],
+)
+def test_what_slurm_refuses_is_one_sentence_and_leaves_nothing(
+    recipe, slurm, answers, said, capsys, monkeypatch
+):
+    if answers is None:
+        monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    else:
+        slurm.answers(answers)
+    before = sorted(path.name for path in recipe.iterdir())
+    assert cli.main([*GRID, "--on", "slurm"]) == 1
+    output, errors = capsys.readouterr()
+    assert said in errors and errors.count("\n") == 1 and output.count("\n") == 0, errors
+    assert sorted(path.name for path in recipe.iterdir()) == before
+    if answers and answers[0] == "":  # the text had been taken
+        assert (slurm.spool / "cancelled").read_text().split() == ["1"]
+
+
+def test_what_waits_or_runs_is_not_submitted_again(recipe, slurm, capsys):
+    assert cli.main([*GRID, "--on", "slurm"]) == 0
+    (slurm.spool / "states").write_text("2_0|RUNNING|\n2_1|PENDING|\n2_2|FAILED|\n2_3|FAILED|\n")
+    capsys.readouterr()
+    assert cli.main([*GRID, "--on", "slurm"]) == 0
+    printed = capsys.readouterr().out
+    assert "transformer_standard-s1: running as job 2_0, and not submitted again" in printed
+    assert "scancel 2_1 and remove mine/jobs/transformer_dc-s1.json" in printed
+    jobs = recipe / "jobs"
+    again = [words_of(jobs / f"5_{task}_submitted.pkl")[0][2] for task in range(2)]
+    assert again == ["transformer_standard", "transformer_dc"]
+    assert slurm.script(5)["array"].startswith("0-1")
+
+
 def test_no_code_of_the_working_folder_is_run_on_slurm(cwd, slurm):
     write_strangers(cwd)
     runs = [grid_run("a-s1", "recipe", "list")]
@@ -265,20 +384,22 @@ def test_a_grid_is_submitted_without_what_is_finished(recipe, slurm, capsys):
         (["--on", "slurm", "--sbatch", "account"], "--sbatch: 'account' is not NAME=VALUE"),
         (
             ["--dry-run", "--on", "slurm"],
-            "--dry-run: prints a script that runs anywhere; leave out --on",
+            "--dry-run: prints a script; leave out --on",
         ),
         (
             ["--dry-run", "--jobs", "2"],
-            "--dry-run: prints a script that runs anywhere; leave out --jobs",
+            "--dry-run: prints a script; leave out --jobs",
         ),
         (
             ["--dry-run", "--status"],
-            "--dry-run: prints a script that runs anywhere; leave out --status",
+            "--dry-run: prints a script; leave out --status",
         ),
         (["--dry-run", "--partition", "p"], "--partition: goes with --on slurm"),
+        (["--on", "slurm", "--time", "0"], "--time: '0' is not between a minute and a year"),
+        (["--on", "slurm", "--partition", "a\n#SBATCH"], "--partition: 'a\\n#SBATCH': use"),
         (
-            ["--estimate", "--jobs", "2"],
-            "--estimate: trains a little on this machine; leave out --jobs",
+            ["--estimate", "--on", "slurm"],
+            "--estimate: trains a little on this machine; leave out --on",
         ),
         (["--jobs", "0"], "--jobs: '0' is not a whole number from 1"),
         (["--seed", "3"], "--seed 3: contradicts --seeds"),
@@ -292,7 +413,7 @@ def test_refused_in_one_sentence(recipe, words, named, capsys):
     assert sorted(path.name for path in recipe.iterdir()) == ["recipe.yaml", "text"]
 
 
-def test_a_grid_without_submitit(recipe, capsys, monkeypatch):
+def test_a_grid_without_submitit(recipe, slurm, capsys, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "submitit", None)
     assert cli.main([*GRID, "--on", "slurm"]) == 1
     assert "pip install 'dc_nmt_plugin[slurm]'" in capsys.readouterr().err

@@ -32,6 +32,9 @@ HELP = {
 }
 
 
+A_YEAR = 365 * 24 * 60  # minutes
+
+
 def _jobs(text: str) -> str:
     return text if text == "gpus" else str(number(1)(text))
 
@@ -46,7 +49,16 @@ def _minutes(text: str) -> int:
         minutes = int(days or 0) * 24 * 60 + int(first) * 60 + int(second or 0)
     else:
         minutes = int(first)
-    return max(1, minutes)
+    if not 0 < minutes <= A_YEAR:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between a minute and a year")
+    return minutes
+
+
+def _partitions(text: str) -> str:
+    """Reads names, which commas may separate."""
+    if not re.fullmatch(r"[\w.,-]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r}: use letters, digits and . , - _")
+    return text
 
 
 def _assignment(text: str) -> str:
@@ -60,7 +72,7 @@ def add_grid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=_jobs, metavar="N", help=HELP["--jobs"])
     parser.add_argument("--gpus", type=number(0), metavar="N", help=HELP["--gpus"])
     parser.add_argument("--on", choices=["slurm"], help=HELP["--on"])
-    parser.add_argument("--partition", metavar="NAME", help=HELP["--partition"])
+    parser.add_argument("--partition", type=_partitions, metavar="NAME", help=HELP["--partition"])
     parser.add_argument("--time", type=_minutes, dest="minutes", metavar="T", help=HELP["--time"])
     parser.add_argument(
         "--sbatch", action="append", type=_assignment, metavar="NAME=VALUE", help=HELP["--sbatch"]
@@ -118,24 +130,24 @@ def do_runs(
         from ..recipes.estimate import estimate
         from ..recipes.execution import Progress
 
-        print(*estimate(training_runs, Progress()), sep="\n")
+        print(*estimate(training_runs, args.jobs, Progress()), sep="\n")
         return
     from ..recipes.grid import GridOptions, carry_out
 
     carry_out(grid, values_of(GridOptions, args, sbatch=tuple(args.sbatch or ())), args.gpus)
 
 
-INSTEAD_OF_RUNS = {  # options → what they do
-    "estimate": "trains a little on this machine",
-    "dry_run": "prints a script that runs anywhere",
+INSTEAD_OF_RUNS = {  # options → what they do, and the options that they do not go with
+    "estimate": ("trains a little on this machine", ("dry_run", "on", "status")),
+    "dry_run": ("prints a script", ("on", "status", "jobs")),
 }
 
 
 def _check_grid(args: argparse.Namespace) -> None:
     """Refuses options of :func:`add_grid` that would do nothing."""
-    for option, what_it_does in INSTEAD_OF_RUNS.items():
-        for name in ("dry_run", "on", "status", "jobs"):
-            if name != option and getattr(args, option, False) and getattr(args, name):
+    for option, (what_it_does, others) in INSTEAD_OF_RUNS.items():
+        for name in others:
+            if getattr(args, option, False) and getattr(args, name):
                 problem = f"{what_it_does}; leave out {flag_name(name)}"
                 raise UsageError(f"{flag_name(option)}: {problem}")
     for name in ("partition", "minutes", "sbatch"):

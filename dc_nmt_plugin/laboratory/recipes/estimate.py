@@ -18,7 +18,7 @@ from ..evaluation.logs import parse_statistics
 from ..steps import running
 from .done import has_text
 from .execution import Progress, duration
-from .plan import TrainPlan
+from .plan import TrainPlan, visible_gpus
 
 SECONDS = 20  # of timed training, at least
 SLOW, TIMED = 5, 5  # first updates, which are slower, and the fewest that are timed after them
@@ -56,8 +56,13 @@ class Timing:
         return self.validation is not None or passed > PATIENCE
 
 
-def estimate(plans: Sequence[TrainPlan], progress: Progress) -> list[str]:
+def estimate(plans: Sequence[TrainPlan], jobs: str | None, progress: Progress) -> list[str]:
     """Times each system whose text is prepared; returns lines with the hours of its runs.
+
+    Args:
+        plans: of all runs
+        jobs: number of runs at the same time, of ``--jobs``
+        progress: prints what is timed
 
     Raises:
         UserError: a training fails
@@ -76,7 +81,12 @@ def estimate(plans: Sequence[TrainPlan], progress: Progress) -> list[str]:
         lines.append(f"{name}: {about}")
         total += len(runs) * seconds
     if len(plans) > 1 and total:
-        lines.append(f"{counted(len(plans), 'run')}, one after the other: {duration(total)}")
+        number = counted(len(plans), "run")
+        lines.append(f"{number}, one after the other: {duration(total)}")
+        slots = max(1, visible_gpus()) if jobs == "gpus" else int(jobs or 1)
+        if slots > 1:
+            rounds = -(-len(plans) // slots) * total / len(plans)
+            lines.append(f"{number}, {slots} at a time, if none slows another: {duration(rounds)}")
     return [*lines, NOT_IN_IT]
 
 

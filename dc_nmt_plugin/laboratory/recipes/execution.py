@@ -22,6 +22,7 @@ from ..steps import (
     Step,
     check_replaceable,
     command_text,
+    how_it_ended,
     is_made,
     making_once,
     running,
@@ -157,7 +158,7 @@ def _run_line(line: Line, log: Path) -> None:
         text = log.read_text("utf-8", errors="replace")
         check_space(log.parent, text)
         notify(*text.splitlines()[-LAST_LINES:])
-        raise UserError(f"{line.words[0]!r} failed; the whole log is {log}")
+        raise UserError(f"{line.words[0]!r} {how_it_ended(code)}; the whole log is {log}")
 
 
 def _own_command(line: Line, log: IO[str]) -> int:
@@ -205,8 +206,10 @@ def _train(step: Step, words: Sequence[str], log: Path) -> None:
         code = process.wait()
     if code:
         check_space(log.parent, "".join(tail))
-        print("\nTraining stopped early. The last lines of its log:", file=sys.stderr)
-        sys.stderr.writelines(tail)
+        if code > 0:
+            print("\nTraining stopped early. The last lines of its log:", file=sys.stderr)
+            sys.stderr.writelines(tail)
         raise UserError(
-            f"training of {name} stopped; its log is {log}; the same command continues it"
+            f"training of {name} {how_it_ended(code)}; its log is {log}; the same command "
+            "continues it"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from threading import Thread
@@ -48,6 +49,13 @@ def test_a_step_that_fails_leaves_the_old_result(tmp_path):
     assert (tmp_path / "out.log").read_text() == "how the first was made\n"
     with pytest.raises(FileNotFoundError, match="'no-such-program'"):
         carry_out(tmp_path, touching(tmp_path, "two", Line(("no-such-program",))))
+
+
+def test_a_program_that_was_killed_says_by_what(tmp_path):
+    for signal, named in (("KILL", "9 (SIGKILL, usually because"), ("SEGV", "11 (SIGSEGV)")):
+        killed = Line(("bash", "-c", f"kill -{signal} $$"))
+        with pytest.raises(UserError, match=rf"'bash' was killed by signal {re.escape(named)}"):
+            carry_out(tmp_path, touching(tmp_path, "one", killed))
 
 
 def test_a_step_that_was_killed_before_its_new_name_is_done_again(tmp_path, capsys):
