@@ -17,7 +17,6 @@ import torch
 from ..errors import UserError
 from ..flags import MECHANISM_FOLDERS, USER_DIR_VARIABLE, value_of
 from ..modules.mechanisms import mechanisms
-from .names import LAST as LAST
 
 # types of parameters and buffers
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.int32)

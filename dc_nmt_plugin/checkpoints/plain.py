@@ -106,6 +106,8 @@ def _portable_config(saved: Mapping[str, Any], data: str) -> dict[str, Any]:
         flags.update({key: defaults[key] for key in defaults.keys() & flags if key != "seed"})
     if "data" in flags:
         flags["data"] = data
+    # files of embeddings from which the training began: their values are among the parameters
+    flags |= {"encoder_embed_path": None, "decoder_embed_path": None}
     folders = flags.get(MECHANISM_FOLDERS) or {}
     if folders:  # by name alone, as other places of that machine
         flags[MECHANISM_FOLDERS] = {key: os.path.basename(folders[key]) for key in folders}

@@ -18,6 +18,7 @@ from . import loading as loading
 from . import mixed_precision as mixed_precision
 from . import performance as performance
 from . import programs as programs
+from . import repairs as repairs
 from . import run_record as run_record
 from . import saving as saving
 from . import versions as versions

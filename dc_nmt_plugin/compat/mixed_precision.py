@@ -34,22 +34,6 @@ def unscale_once(_: Function) -> Function:
     return step
 
 
-@replace(
-    {"fairseq.optim.amp_optimizer:AMPOptimizer.__init__": "307eb13c2e80"},
-    reason="--amp-init-scale and --amp-scale-window are read from each other's places",
-    test="tests/unit/compat/test_gpu_patches.py",
-)
-def settings_of_the_loss_scale(start: Function) -> Function:
-    def init(self: Any, cfg: Any, params: Any, fp32_optimizer: Any, **kwargs: Any) -> None:
-        start(self, cfg, params, fp32_optimizer, **kwargs)
-        options = {"init_scale": cfg.common.amp_init_scale}
-        if cfg.common.amp_scale_window is not None:
-            options["growth_interval"] = cfg.common.amp_scale_window
-        self._grad_scaler = torch.amp.GradScaler("cuda", **options)
-
-    return init
-
-
 @after_parsing(
     reason="--bf16 means a TPU, and a training elsewhere ends with an ImportError",
     test="tests/unit/compat/test_gpu_patches.py",

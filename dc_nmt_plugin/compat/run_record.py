@@ -24,10 +24,11 @@ from ..machine import FAIRSEQS, used_device, version_of
 from ..runs.differences import NOT_GIVEN, WHILE_LONGER, may_differ, same_value, shown
 from ..runs.finding import data_facts, preparation_of
 from ..runs.record import CURVE, RECORD, SCHEMA, Flags, Record, Training, run_folder, update_record
-from .beginning import BEGINNING, SPEEDS, is_recorded, languages_of
+from .beginning import BEGINNING, is_recorded, languages_of
 from .change import Function, replace
 from .continuing import LOADING, SAVING
 
+_SPEEDS = ("wps", "wpb", "bsz")  # of the aggregator, with validation
 _PRECISIONS = ("fp16", "memory-efficient-fp16", "bf16", "memory-efficient-bf16", "amp")
 _THEN = ", then "  # between two values of a setting
 _CURVE = "dc_nmt_curve"  # fairseq's aggregator of the numbers since the last validation
@@ -92,7 +93,7 @@ class RecordWriter:
             training = metrics.get_smoothed_values(_CURVE) if metrics.get_meters(_CURVE) else {}
             with open(self._folder / CURVE, "a", encoding="utf-8") as curve:
                 for kind, numbers in (("train_inner", training), ("valid", values)):
-                    known = {n: _plain(v) for n, v in numbers.items() if n not in SPEEDS}
+                    known = {n: _plain(v) for n, v in numbers.items() if n not in _SPEEDS}
                     line = json.dumps({**known, "num_updates": updates})
                     curve.write(f"| {kind} | {line}\n")
             metrics.reset_meters(_CURVE)
@@ -130,7 +131,7 @@ class RecordWriter:
     },
     reason="a training run leaves no record of its settings, text and speed, and no learning curve",
     test="tests/system/test_plain_runs.py",
-    after=("same_architecture", "refuse_an_unknown_metric"),
+    after=("same_architecture", "refuse_contradictions"),
 )
 def record_training(
     load: Function, save: Function, reduce: Function, statistics: Function, begin: Function

@@ -133,13 +133,6 @@ def run_folder(save_dir: Path) -> Path:
     return save_dir.parent if save_dir.parent.name and save_dir.name == CHECKPOINTS else save_dir
 
 
-def is_curve(path: Path) -> bool:
-    """Returns True for a learning curve of a run, and for an empty file."""
-    with open(path, "rb") as file:
-        start = file.readline(100)
-    return not start or start.startswith((b"| train_inner | {", b"| valid | {"))
-
-
 def read_record(path: Path) -> Record:
     """Reads a record, or the record in the folder of a run.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 
-import pytest
 from commands import assert_explained, run
 from systems import family, train, training
 
@@ -13,39 +11,6 @@ from dc_nmt_plugin.compat.beginning import lock_folder
 from dc_nmt_plugin.runs.record import read_record
 
 ARCH = "transformer_dc"
-
-
-@pytest.fixture(scope="module")
-def trained_once(corpus, tmp_path_factory):
-    """The folder of a run whose checkpoints are in ``checkpoints``."""
-    folder = tmp_path_factory.mktemp("folders") / "run"
-    train(corpus, folder / "checkpoints", ARCH, "--max-update", 2).good()
-    return folder
-
-
-def test_a_file_of_the_user_is_no_curve(corpus, tmp_path):
-    save = tmp_path / "save"
-    save.mkdir()
-    (save / "curve.log").write_text("mine\n")
-    refused = train(corpus, save, ARCH, "--max-update", 1)
-    assert_explained(refused, f"{save}/curve.log: no training run wrote this file")
-    assert (save / "curve.log").read_text() == "mine\n" and not list(save.glob("*.pt"))
-    assert not (save / "run.json").exists()
-
-
-def test_neither_is_it_when_a_run_continues(corpus, trained_once, tmp_path):
-    folder = shutil.copytree(trained_once, tmp_path / "run")
-    (folder / "curve.log").write_text("mine\n")
-    refused = train(corpus, folder / "checkpoints", ARCH, "--max-update", 3)
-    assert_explained(refused, f"{folder}/curve.log: no training run wrote this file")
-    assert (folder / "curve.log").read_text() == "mine\n"
-
-
-def test_one_record_is_of_one_training(corpus, trained_once):
-    before = (trained_once / "run.json").read_bytes()
-    refused = train(corpus, trained_once, "transformer_standard", "--max-update", 1)
-    assert_explained(refused, f"--save-dir {trained_once}", f"are in {trained_once}/checkpoints")
-    assert (trained_once / "run.json").read_bytes() == before
 
 
 def test_two_trainings_at_the_same_time_are_two_folders(corpus, tmp_path):
@@ -108,11 +73,3 @@ def test_a_run_of_one_precision_has_a_switch(corpus, tmp_path, monkeypatch):
         assert read_record(tmp_path).settings["amp"] is True
     train(corpus, tmp_path, ARCH, "--max-update", 6).good()
     assert read_record(tmp_path).settings["amp"] == "updates 1 to 4"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="names are bytes")
-def test_names_that_are_not_utf8_are_refused(corpus, tmp_path):
-    save = os.fsdecode(os.fsencode(tmp_path) + b"/r\xff")
-    words = training(corpus, save, *family(ARCH), "--max-update", 1)
-    assert_explained(run(tmp_path, "train", *words), "is not UTF-8", "--save-dir")
-    assert not list(tmp_path.rglob("*.pt"))
