@@ -21,16 +21,24 @@ from ..checkpoints.loading import architecture_of
 from ..checkpoints.plain import plain
 from ..flags import MECHANISM_FOLDERS, PLACES, SHORT, recorded_flags, value_of
 from ..machine import FAIRSEQS, used_device, version_of
-from ..runs.differences import NOT_GIVEN, WHILE_LONGER, may_differ, same_value, shown
+from ..runs.differences import WHILE_LONGER, compared, differing
 from ..runs.finding import data_facts, preparation_of
-from ..runs.record import CURVE, RECORD, SCHEMA, Flags, Record, Training, run_folder, update_record
+from ..runs.record import (
+    CURVE,
+    RECORD,
+    SCHEMA,
+    Flags,
+    Record,
+    Segment,
+    Training,
+    run_folder,
+    update_record,
+)
 from .beginning import BEGINNING, is_recorded, languages_of
 from .change import Function, replace
 from .continuing import LOADING, SAVING
 
 _SPEEDS = ("wps", "wpb", "bsz")  # of the aggregator, with validation
-_PRECISIONS = ("fp16", "memory-efficient-fp16", "bf16", "memory-efficient-bf16", "amp")
-_THEN = ", then "  # between two values of a setting
 _CURVE = "dc_nmt_curve"  # fairseq's aggregator of the numbers since the last validation
 
 
@@ -184,10 +192,6 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     settings = _settings(cfg)
     if getattr(trainer, "bfloat16_flag", None):  # which the settings have no more
         settings[trainer.bfloat16_flag] = True
-    if before:
-        updates = trainer.get_num_updates()
-        changed = _changed(before.settings, settings, updates)
-        settings |= _precisions(before.settings, settings, updates) | changed
     name = before.name if before else folder.resolve().name
     data = Path(str(cfg.task.data).split(os.pathsep)[0])
     source, target = languages_of(trainer.task)
@@ -213,6 +217,7 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
         architecture=architecture_of(cfg.model),
         seed=cfg.common.seed,
         settings=settings,
+        segments=_segments(before, settings, trainer.get_num_updates()) if before else (),
         mechanisms=dict(value_of(cfg.model, MECHANISM_FOLDERS) or {}),
         training=training,
         decodings=before.decodings if before else (),
@@ -220,65 +225,14 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     )
 
 
-def _changed(before: Flags, now: Flags, updates: int) -> Flags:
-    """Returns flag → all its values, for each setting that a continued run has changed.
-
-    Args:
-        before: settings of the run until it was stopped
-        now: settings with which it continues
-        updates: number of those that are made
-    """
-    changed: Flags = {}
-    for flag in dict.fromkeys([*before, *now]):
-        if flag in _PRECISIONS or may_differ(flag, WHILE_LONGER):
-            continue
-        known, value = before.get(flag, NOT_GIVEN), now.get(flag, NOT_GIVEN)
-        first, then, last = shown(known).rpartition(_THEN)
-        if not same_value(last, shown(value)):
-            changed[flag] = f"{shown(known)} until update {updates}{_THEN}{shown(value)}"
-        elif then:
-            changed[flag] = f"{first}{then}{last}"
-    return changed
-
-
-def _precisions(before: Flags, now: Flags, updates: int) -> Flags:
-    """Returns flag → updates, for each flag of a precision in which a part of a run was trained.
-
-    Args:
-        before: settings of the run until it was stopped
-        now: settings with which it continues
-        updates: number of those that are made
-    """
-    parts: Flags = {}
-    for flag in _PRECISIONS:
-        known = before.get(flag)
-        if known is True and flag in now:
-            continue  # the whole run is in this precision
-        spans = [] if known is None else str(known).split(", ")
-        if known is True:
-            spans = ["from update 1"]
-        spans = _continued(spans, flag in now, updates)
-        if spans:
-            parts[flag] = ", ".join(spans)
-    return parts
-
-
-def _continued(spans: list[str], chosen: bool, updates: int) -> list[str]:
-    """Returns the parts of a run in one precision, when it continues after a number of updates.
-
-    Args:
-        spans: parts until now; "from update N" is one without an end
-        chosen: the run continues in this precision
-        updates: number of those that are made
-    """
-    is_open = bool(spans) and spans[-1].startswith("from")
-    if is_open == chosen:
-        return spans
-    if chosen:
-        return [*spans, f"from update {updates + 1}"]
-    start = int(spans[-1].split()[-1])
-    ended = [f"updates {start} to {updates}"] if start <= updates else []
-    return [*spans[:-1], *ended]
+def _segments(before: Record, settings: Flags, updates: int) -> tuple[Segment, ...]:
+    """Returns the segments of a run that continues with these settings after so many updates."""
+    known, now = (compared(flags, WHILE_LONGER) for flags in (before.settings, settings))
+    # settings with which a run was started and ended at once have trained nothing
+    is_empty = any(segment.until_update == updates for segment in before.segments)
+    if is_empty or not any(differing(known, now)):
+        return before.segments
+    return (*before.segments, Segment(updates, before.settings))
 
 
 def _settings(cfg: Any) -> Flags:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 from commands import assert_explained, run
@@ -38,38 +39,49 @@ def test_a_value_may_be_the_name_of_the_data_folder(corpus, tmp_path, monkeypatc
         assert settings["cpu"] is True and settings["lr"] == 1
 
 
-def test_the_record_has_every_precision(corpus, tmp_path, monkeypatch):
-    monkeypatch.setenv("DC_NMT_BFLOAT16", "1")
-    flags = [[], ["--bf16"], ["--bf16"], [], ["--bf16"]]
+def test_the_record_has_a_segment_for_each_change(corpus, tmp_path):
+    """Flags that say how long or where a run trains are no change."""
     recorded = []
-    for number, flag in enumerate(flags, start=1):
-        train(corpus, tmp_path, ARCH, "--max-update", 2 * number, *flag).good()
-        recorded.append(read_record(tmp_path).settings.get("bf16"))
-    assert recorded == [
-        None,
-        "from update 3",
-        "from update 3",
-        "updates 3 to 6",
-        "updates 3 to 6, from update 9",
-    ]
-
-
-def test_the_record_has_every_value_of_a_setting(corpus, tmp_path):
-    values = []
     for number, dropout in enumerate([0.1, 0.3, 0.3, 0.2], start=1):
         flags = ["--dropout", dropout, "--max-update", 2 * number, "--log-interval", number]
         train(corpus, tmp_path, ARCH, *flags).good()
-        settings = read_record(tmp_path).settings
-        values.append(settings["dropout"])
-        assert (settings["max-update"], settings["log-interval"]) == (2 * number, number)
+        record = read_record(tmp_path)
+        recorded.append((record.all_settings()["dropout"], record.settings["dropout"]))
+        assert record.settings["max-update"] == record.all_settings()["max-update"] == 2 * number
     changed = "0.1 until update 2, then 0.3"
-    assert values == [0.1, changed, changed, f"{changed} until update 6, then 0.2"]
+    assert recorded == [
+        (0.1, 0.1),
+        (changed, 0.3),
+        (changed, 0.3),
+        (f"{changed} until update 6, then 0.2", 0.2),
+    ]
+    assert [(segment.until_update, segment.settings["dropout"]) for segment in record.segments] == [
+        (2, 0.1),
+        (6, 0.3),
+    ]
 
 
-def test_a_run_of_one_precision_has_a_switch(corpus, tmp_path, monkeypatch):
+def test_a_part_in_another_precision_leaves_its_trace(corpus, tmp_path, monkeypatch):
     monkeypatch.setenv("DC_NMT_BFLOAT16", "1")
-    for updates in (2, 4):
-        train(corpus, tmp_path, ARCH, "--max-update", updates, "--amp").good()
-        assert read_record(tmp_path).settings["amp"] is True
-    train(corpus, tmp_path, ARCH, "--max-update", 6).good()
-    assert read_record(tmp_path).settings["amp"] == "updates 1 to 4"
+    recorded = []
+    # the third part has no update left to make, and trains nothing
+    for updates, flags in [(2, []), (4, ["--bf16"]), (4, []), (6, ["--bf16"]), (8, [])]:
+        train(corpus, tmp_path, ARCH, "--max-update", updates, *flags).good()
+        recorded.append(read_record(tmp_path).all_settings().get("bf16"))
+    began = "not given until update 2, then given"
+    assert recorded[:2] == [None, began]
+    assert recorded[3:] == [began, f"{began} until update 6, then not given"]
+
+
+def test_a_record_with_words_of_an_earlier_version_goes_on(corpus, tmp_path):
+    words = {"dropout": "0.1 until update 1, then 0.3", "bf16": "updates 1 to 2"}
+    train(corpus, tmp_path, ARCH, "--max-update", 2).good()
+    content = json.loads((tmp_path / "run.json").read_text())
+    del content["segments"]  # which it does not have
+    content["settings"] |= words
+    (tmp_path / "run.json").write_text(json.dumps(content))
+    assert read_record(tmp_path).all_settings().items() >= words.items()
+    train(corpus, tmp_path, ARCH, "--max-update", 4, "--dropout", 0.3).good()
+    record = read_record(tmp_path)
+    assert record.settings["dropout"] == 0.3
+    assert record.all_settings()["bf16"] == "updates 1 to 2 until update 2, then not given"
