@@ -21,25 +21,18 @@ def plain(value: Any) -> Any:
     """Returns `value` as dicts, lists, numbers, text and the same tensors.
 
     Raises:
-        UserError: `value` holds another type, or itself
+        UserError: `value` holds another type
     """
-    try:
-        return _plain(value)
-    except RecursionError as error:
-        raise UserError("the checkpoint's settings hold themselves, and have no end") from error
-
-
-def _plain(value: Any) -> Any:
     if OmegaConf.is_config(value):
-        return _plain(OmegaConf.to_container(value, resolve=True))
+        return plain(OmegaConf.to_container(value, resolve=True))
     if isinstance(value, argparse.Namespace):
-        return _plain(vars(value))
+        return plain(vars(value))
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, Enum):
-        return _plain(value.value)
+        return plain(value.value)
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     if value is None or isinstance(value, (bool, int, float, str, Tensor)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import os
 from contextlib import ExitStack
 from typing import Any
 
@@ -97,10 +96,9 @@ def bfloat16_flag(common: Any) -> str | None:
     if on_gpu or getattr(common, "tpu", False):
         return None
     if flag and not machine.multiplies_bfloat16():
-        if os.environ.get(machine.BFLOAT16):
-            raise ConfigError(f"--{flag}: contradicts {machine.BFLOAT16}=0; leave one of them out.")
         raise ConfigError(
             f"--{flag}: this CPU ({machine.processor()}) has no instructions for bfloat16 "
-            "(avx512_bf16 or amx_bf16), so it would be slower with it; leave the flag out."
+            f"(avx512_bf16 or amx_bf16), or {machine.BFLOAT16} is 0: it would be slower with it; "
+            "leave the flag out."
         )
     return flag

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairseq import options
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.logging import metrics
 from omegaconf import OmegaConf
@@ -239,7 +238,9 @@ def _settings(cfg: Any) -> Flags:
     """Returns the flags of fairseq-train, or what docs/runs.md names of Hydra's values."""
     words = [SHORT.get(word, word) for word in sys.argv[1:]]
     if any(word.partition("=")[0] == "--arch" for word in words):
-        return recorded_flags(_without_folder(words, str(cfg.task.data)))
+        if cfg.task.data in words:  # it has no flag
+            words.remove(cfg.task.data)
+        return recorded_flags(words)
     defaults = {**plain(OmegaConf.structured(FairseqConfig)), "model": {}}
     settings: Flags = {"arch": str(architecture_of(cfg.model))}
     for group, values in plain(cfg).items():
@@ -262,22 +263,6 @@ def _settings_of_group(group: str, values: dict[str, Any], defaults: dict[str, A
             value = value[0]
         settings[flag] = value if isinstance(value, bool | int | float) else str(value)
     return settings
-
-
-def _without_folder(words: list[str], folder: str) -> list[str]:
-    """Returns a command line of fairseq-train without the data folder, which has no flag.
-
-    A value may be the same word: ``fairseq-train 1 --seed 1``.
-    """
-    parser = options.get_training_parser()
-    options.parse_args_and_arch(parser, sys.argv[1:])  # adds the flags of model, task and criterion
-    flags = parser._option_string_actions
-    position = 0
-    while position < len(words) and words[position] != folder:
-        action = flags.get(words[position])  # None: with its value in the same word (--seed=1)
-        values = 1 if action is not None and action.nargs is None else 0
-        position += 1 + values
-    return words[:position] + words[position + 1 :]
 
 
 def _recipe(data: Path, source: str, target: str) -> str | None:
