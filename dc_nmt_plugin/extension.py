@@ -189,40 +189,40 @@ def _folder(module: str) -> str:
     return os.path.dirname(os.path.abspath(file))
 
 
-def _check(mechanism: Mechanism, known: Sequence[str], needed: Sequence[str] = ()) -> None:
+def _check(mechanism: Mechanism, given: Sequence[str], needed: Sequence[str] = ()) -> None:
     """Refuses a mechanism that would silently replace another one, or ignore a setting.
 
     Args:
         mechanism: not in its table yet
-        known: arguments that the builder can give
+        given: arguments that the builder can give
         needed: those of them that the class has to take
     """
     from .models.transformer.config import TransformerConfig
 
     class_ = mechanism.class_
-    place = f"{class_.__module__}.{class_.__name__}, registered as {mechanism.name!r}"
+    declared = f"{class_.__module__}.{class_.__name__}, registered as {mechanism.name!r}"
     for other in mechanisms():
         if other.name == mechanism.name:
             origin = other.folder or "this package"
-            raise UserError(f"{place}: the name exists, in {origin}; choose another one.")
+            raise UserError(f"{declared}: the name exists, in {origin}; choose another one.")
     taken = arguments_of(class_)
     for argument in needed:
         if argument not in taken:
             raise UserError(
-                f"{place}: __init__ does not take {argument}; take **others, and hand them to "
+                f"{declared}: __init__ does not take {argument}; take **others, and hand them to "
                 "super().__init__(**others)."
             )
     inherited = {name for base in class_.__mro__[1:] for name in vars(base)}.difference(taken)
     for option in mechanism.options:
-        setting = mechanism.setting(option)
-        if option.name in inherited.union(known):
+        flag = flag_name(mechanism.setting(option))
+        if option.name in inherited.union(given):
             raise UserError(
-                f"{place}: option {option.name!r}: the class has that name for something else; "
+                f"{declared}: option {option.name!r}: the class has that name for something else; "
                 "choose another one."
             )
-        if setting in TransformerConfig.settings():
+        if mechanism.setting(option) in TransformerConfig.settings():
             raise UserError(
-                f"{place}: option {option.name!r}: {flag_name(setting)} exists; choose another one."
+                f"{declared}: option {option.name!r}: {flag} exists; choose another name."
             )
 
 

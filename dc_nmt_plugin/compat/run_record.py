@@ -226,10 +226,10 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
 
 def _segments(before: Record, settings: Flags, updates: int) -> tuple[Segment, ...]:
     """Returns the segments of a run that continues with these settings after so many updates."""
-    known, now = (compared(flags, WHILE_LONGER) for flags in (before.settings, settings))
-    # settings with which a run was started and ended at once have trained nothing
+    former, present = (compared(flags, WHILE_LONGER) for flags in (before.settings, settings))
+    # nothing was trained with settings of a run that ended where it began
     is_empty = any(segment.until_update == updates for segment in before.segments)
-    if is_empty or not any(differing(known, now)):
+    if is_empty or not any(differing(former, present)):
         return before.segments
     return (*before.segments, Segment(updates, before.settings))
 

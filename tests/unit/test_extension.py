@@ -66,7 +66,7 @@ WRONG = {
     option('"dropout", 0.1, "help"'): "option 'dropout': the class has that name for something",
     option('"layer", 1, "help"'): "option 'layer': the class has that name",
     option('"forward", 1, "help"'): "option 'forward': the class has that name",
-    option('"window", 1, "help", setting="dropout"'): "--dropout exists; choose another one",
+    option('"window", 1, "help", setting="dropout"'): "--dropout exists; choose another name",
     option('"size", 1, "help", setting="dc_kernel_size"'): "--dc-kernel-size exists",
     attention(
         '"mine"',
