@@ -12,7 +12,6 @@ import sys
 from . import batches as batches
 from . import beginning as beginning
 from . import continuing as continuing
-from . import decoding as decoding
 from . import dictionaries as dictionaries
 from . import loading as loading
 from . import mixed_precision as mixed_precision

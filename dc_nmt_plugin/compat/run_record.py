@@ -1,4 +1,7 @@
-"""Writes ``run.json`` and ``curve.log`` while ``fairseq-train`` trains, whoever started it."""
+"""Writes ``run.json`` and ``curve.log`` while ``fairseq-train`` trains, whoever started it.
+
+``fairseq-generate`` enters what it translated.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,7 @@ from ..runs.record import (
     run_folder,
     update_record,
 )
+from ..runs.translation import enter_translation
 from .beginning import BEGINNING, is_recorded, languages_of
 from .change import Function, replace
 from .continuing import LOADING, SAVING
@@ -176,6 +180,22 @@ def record_training(
         return loaded
 
     return load_checkpoint, save_checkpoint, reduce_metrics, get_valid_stats, begin_training
+
+
+@replace(
+    {"fairseq_cli.generate:main": "ddff57f29d4f"},
+    reason="no record of a run says which model translated, how, and on which device",
+    test="tests/system/test_recipe_scripts.py",
+)
+def enter_the_translation(stock: Function) -> Function:
+    def main(args: Any) -> Any:
+        scorer = stock(args)
+        if getattr(args, "results_path", None):  # a Namespace, as fairseq-generate has it
+            data, model, results = map(Path, (args.data, args.path, args.results_path))
+            enter_translation(sys.argv[1:], data, model, results, args.gen_subset)
+        return scorer
+
+    return main
 
 
 def _plain(value: Any) -> Any:
