@@ -118,7 +118,7 @@ def _refuse_to_lose_scores(cfg: Any, suffix: str) -> None:
     if record and any(decoding.scores for decoding in record.decodings):
         raise UserError(
             f"--save-dir {cfg.save_dir}: {folder / RECORD} has the scores of a training whose "
-            "checkpoints are gone, and a new training would replace it; move it, or take another "
+            f"{last.name} is gone, and a new training would replace it; move it, or take another "
             "folder."
         )
 
