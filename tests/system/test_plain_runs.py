@@ -13,7 +13,7 @@ from records import write_scored
 from systems import generation, load, training
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.checkpoints.plain import portable
+from dc_nmt_plugin.laboratory.inference.portable import portable
 from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.study.analysis.curves import read_curves
 
