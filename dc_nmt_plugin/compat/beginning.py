@@ -21,7 +21,7 @@ from ..errors import ConfigError, UserError, did_you_mean
 from ..flags import MECHANISM_FOLDERS
 from ..runs.record import RECORD, record_of, run_folder
 from .change import before
-from .programs import idle_settings
+from .programs import idle_choices
 
 logger = logging.getLogger(__name__)
 
@@ -182,5 +182,5 @@ def _of_model(settings: Any) -> list[str]:
         for setting in settings
         if setting not in known
     ]
-    idle = idle_settings(settings).items()
+    idle = idle_choices(settings).items()
     return unknown + [f"model.{setting}: {reason}" for setting, reason in idle]

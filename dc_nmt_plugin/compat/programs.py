@@ -59,12 +59,12 @@ def end_with_a_sentence() -> None:
     after="bfloat16_on_a_cpu",
 )
 def refuse_idle_flags(args: Any) -> None:
-    idle = idle_settings(vars(args))
+    idle = idle_choices(vars(args))
     if idle:
         raise ConfigError(f"{flag_name(name)}: {reason}" for name, reason in idle.items())
 
 
-def idle_settings(settings: Mapping[str, Any]) -> dict[str, str]:
+def idle_choices(settings: Mapping[str, Any]) -> dict[str, str]:
     """Returns the settings of a model that are not its architecture's and do nothing → why."""
     name = architecture_of(settings)
     model = ARCH_MODEL_REGISTRY.get(name)
