@@ -41,8 +41,6 @@ def no_space(error: BaseException | str) -> str | None:
 
 def folder_problem(folder: Path) -> str | None:
     """Returns why the programs of a recipe cannot take a folder by this name; None if they can."""
-    if str(folder).startswith("-"):  # also where it was given as ./-x, which a Path does not keep
-        return f"'{folder}' begins with -, as an option does; give its whole path, or rename it"
     if set(str(folder)) & set(":,"):
         return f"'{folder}' has a ':' or ',', at which fairseq splits names"
     if "${" in str(folder):

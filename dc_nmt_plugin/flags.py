@@ -29,12 +29,6 @@ SHORT = {"-a": "--arch", "-s": "--source-lang", "-t": "--target-lang"}  # fairse
 # flags and settings of a training whose values are folders of this machine
 PLACES = ("user-dir", "save-dir", "mechanism-folders")
 
-# setting of a search → lowest value with which it works
-LEAST_OF_SEARCH = dict.fromkeys(("max_len_a", "max_len_b", "min_len", "seed"), 0.0)
-LEAST_OF_SEARCH |= {"beam": 1, "required_batch_size_multiple": 1, "temperature": 1e-6}
-GREATEST_OF_SEARCH = {"lenpen": 100}  # a power of the length, which is finite then
-LEAST_OF_SEARCH |= {"lenpen": -100}
-
 
 def flag_name(setting: str) -> str:
     """Returns the flag of a setting: ``encoder_layers`` → ``--encoder-layers``."""

@@ -1,1 +1,1 @@
-"""Checkpoints of fairseq: read safely, saved atomically, averaged."""
+"""Checkpoints of fairseq: read safely, with their names, settings and dictionaries."""

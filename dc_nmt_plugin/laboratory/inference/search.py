@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import registration as registration  # adds the tasks of this plugin to fairseq's parser
 from ...errors import UsageError
-from ...flags import GREATEST_OF_SEARCH, LEAST_OF_SEARCH, SHORT, flag_name
+from ...flags import SHORT, flag_name
 from ..fairseq_flags import GENERATE, parse_flags
 
 SET_BY_ANALYSES = (
@@ -19,10 +19,12 @@ SET_BY_ANALYSES = (
     "--decode-with",
     "--no-aux-fusion",
 )
-# without effect on scored or printed hypotheses, so refused
+# refused: most have no effect on scored or printed hypotheses, and with diverse beams of several
+# sentences, fairseq takes the penalty of another sentence
 _UNUSED = (
     "--bpe",
     "--constraints",
+    "--diverse-beam-groups",
     "--lm-path",
     "--nbest",
     "--prefix-size",
@@ -33,7 +35,11 @@ _UNUSED = (
     "--score-reference",
     "--scoring",
 )
-_GREATEST = 2**32 - 1
+# setting of a search → lowest and greatest value with which it works
+_LEAST = dict.fromkeys(("max_len_a", "max_len_b", "min_len", "seed"), 0.0)
+_LEAST |= {"beam": 1, "required_batch_size_multiple": 1, "temperature": 1e-6, "lenpen": -100}
+_GREATEST = {"lenpen": 100}  # a power of the length, which is finite then
+_GREATEST_OF_OTHERS = 2**32 - 1
 
 
 def refuse_flags(flags: Sequence[str], set_here: Sequence[str]) -> None:
@@ -59,16 +65,13 @@ def parse_search(words: Sequence[str]) -> Any:
     """Parses flags of ``fairseq-generate``; refuses numbers with which the search would fail."""
     args = parse_flags(GENERATE, words)
     for name, value in vars(args).items():
-        least = LEAST_OF_SEARCH.get(name, -math.inf)
-        greatest = GREATEST_OF_SEARCH.get(name, _GREATEST)
+        least = _LEAST.get(name, -math.inf)
+        greatest = _GREATEST.get(name, _GREATEST_OF_OTHERS)
         if isinstance(value, int | float) and not least <= value <= greatest:  # nor is NaN
             valid = "a finite number"
-            if name in LEAST_OF_SEARCH:
+            if name in _LEAST:
                 valid = f"from {least:g} to {greatest:,}"
             raise UsageError(f"{flag_name(name)}: {value} is not allowed; give {valid}.")
-    groups = args.diverse_beam_groups
-    if groups > 0 and args.beam % groups:
-        raise UsageError(f"--diverse-beam-groups {groups}: does not divide --beam {args.beam}.")
     if not args.max_len_a and args.max_len_b < args.min_len:
         raise UsageError(f"--max-len-b {args.max_len_b}: is below --min-len {args.min_len}.")
     return args

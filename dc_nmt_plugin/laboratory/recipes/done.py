@@ -74,7 +74,8 @@ def is_trained_so(run: PlannedRun, settings: Flags, tokens: int, *, any_precisio
     # without checkpoints nothing can be lost; a finished run may have no checkpoints left
     if record is None or not (trained or any(run.checkpoints.glob("checkpoint*.pt"))):
         return False
-    before = identity(record.settings, record.training.tokens, any_precision=any_precision)
+    settings_there = record.all_settings()
+    before = identity(settings_there, record.training.tokens, any_precision=any_precision)
     now = identity(settings, tokens, any_precision=any_precision)
     other = [
         f"{setting.name} {shown(setting.value)} there, {shown(setting.other_value)} now"

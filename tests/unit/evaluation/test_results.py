@@ -30,7 +30,7 @@ from dc_nmt_plugin.laboratory.inference.packing import pack
 from dc_nmt_plugin.laboratory.inference.trained_run import TrainedRun
 from dc_nmt_plugin.laboratory.table import MARKDOWN
 from dc_nmt_plugin.runs.finding import Run
-from dc_nmt_plugin.runs.record import Data, Score, read_record
+from dc_nmt_plugin.runs.record import Data, Score, Segment, read_record
 from dc_nmt_plugin.study.analysis.curves import read_curves
 from dc_nmt_plugin.study.papers import published
 from dc_nmt_plugin.text.lines import read_lines
@@ -228,6 +228,10 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
     with pytest.raises(UserError, match=r"plain would .* --dropout is 0.1 in plain-s1 and 0.3 in"):
         results(task, "--over-seeds")
     run(3, 0.1, "--max-tokens 1000 --amp")
+    with pytest.raises(UserError, match="precision is fp32 in plain-s1 and amp in plain-s3"):
+        results(task, "--over-seeds")
+    part = {"dropout": 0.1, "seed": 3, "max-tokens": 1000, "amp": True}
+    run(3, 0.1, "--max-tokens 1000", segments=(Segment(500, part),))
     with pytest.raises(UserError, match="precision is fp32 in plain-s1 and amp in plain-s3"):
         results(task, "--over-seeds")
     run(3, 0.1, "--max-tokens 1000 --cuda-graphs")

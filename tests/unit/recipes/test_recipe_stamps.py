@@ -14,7 +14,7 @@ from dc_nmt_plugin.laboratory.recipes.done import is_averaged, is_trained_so
 from dc_nmt_plugin.laboratory.recipes.planned import PlannedDecoding, PlannedRun, PreparedText
 from dc_nmt_plugin.laboratory.recipes.recipe import Segmentation, set_values
 from dc_nmt_plugin.laboratory.recipes.scoring import evaluation_stage
-from dc_nmt_plugin.runs.record import Training, read_record
+from dc_nmt_plugin.runs.record import Segment, Training, read_record
 
 FLAGS = "--dropout 0.3 --max-update 40 --max-tokens 512 --update-freq 2 --cpu --seed 1"
 
@@ -75,6 +75,13 @@ def test_a_folder_with_another_training_is_refused_with_the_difference(run, flag
     assert named in str(error.value)
     change(run.folder, training=Training(updates=20, tokens=1024))
     assert not asked(run, flags, tokens), "without checkpoints nothing of it can be lost"
+
+
+def test_a_training_whose_settings_were_changed_is_another_one(run):
+    before = {**read_record(run.folder).settings, "dropout": 0.1}
+    change(run.folder, segments=(Segment(20, before),))
+    with pytest.raises(UserError, match=r"dropout 0\.1 until update 20, then 0\.3 there"):
+        asked(run, FLAGS)
 
 
 def test_a_training_that_ended_by_itself_is_done(run):
