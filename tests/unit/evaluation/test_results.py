@@ -389,7 +389,7 @@ def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
         results(task / "a-dc")
 
 
-# -- stored numbers and READMEs ----------------------------------------------------------------
+# -- stored numbers and pages ------------------------------------------------------------------
 
 
 def test_numbers_are_stored_without_text(task, tmp_path, capsys):
@@ -410,12 +410,12 @@ def test_numbers_are_stored_without_text(task, tmp_path, capsys):
     assert "c-new" in {row["label"] for row in rows(capsys, task)}
 
 
-def test_the_readmes_show_the_stored_numbers():
+def test_the_pages_of_results_show_the_stored_numbers():
     """``dc-nmt results examples/TASK --markdown`` prints what stands there."""
+    pages = [page.read_text("utf-8") for page in (EXAMPLES.parent / "docs/results").glob("*.md")]
     for path in EXAMPLES.glob("**/results.json"):
-        pages = [folder / "README.md" for folder in path.parents[:2]]  # beside it, else above
-        readme = next(filter(Path.is_file, pages)).read_text(encoding="utf-8")
-        assert format_results(ResultTable.read(path), MARKDOWN) in readme, path.parent.name
+        printed = format_results(ResultTable.read(path), MARKDOWN)
+        assert any(printed in page for page in pages), path
 
 
 def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
