@@ -1,4 +1,4 @@
-"""``dc-nmt results``: runs in one table, stored numbers, and the READMEs made from them."""
+"""``dc-nmt results``: runs in one table, stored numbers, and the pages that show them."""
 
 from __future__ import annotations
 
