@@ -268,6 +268,39 @@ def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
     assert "b-plain differs from the published run: dropout: 0.2" in capsys.readouterr().out
 
 
+ADAM = "--optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 --label-smoothing 0.1"
+BEAM_4 = "--beam 4 --lenpen 0.6 --length-penalty wu"
+
+
+def test_a_published_score_is_compared_with_the_same_metric(cwd, capsys):
+    """Also in a table by another metric."""
+    flags = f"{ADAM} --lr-scheduler inverse_sqrt --max-tokens 32768 --max-update 100000"
+    scores = (Score("mteval-v13a", 100.0, "s", ""), Score("multi-bleu", 26.25, "s", "", True))
+    decoding = {"search": BEAM_4, "scores": scores, "tokenizer": "moses"}
+    arch = "transformer_ctxaware_unshared"
+    run = finished(cwd / "wmt14_en_de", "a", arch=arch, flags=flags, decoding=decoding)
+    (row,) = rows(capsys, run, "--metric", "mteval-v13a")
+    assert row["score"] == pytest.approx(100)  # the made-up translation is the reference
+    assert (row["published"]["score"], row["published"]["metric"]) == (28.26, "multi-bleu")
+    assert row["published"]["to_published"] == pytest.approx(26.25 - 28.26)
+    results(run, "--metric", "mteval-v13a")
+    assert "28.26 (multi-bleu)" in capsys.readouterr().out
+
+
+def test_a_masked_layer_or_another_set_has_no_published_score(cwd, capsys):
+    flags = f"{ADAM} --lr-scheduler cosine --max-tokens 4960 --max-update 160000"
+    decoding = {"search": BEAM_4}
+    run = finished(
+        cwd / "wmt14_en_de", "a", arch="transformer_mlmha", flags=flags, decoding=decoding
+    )
+    decoded(run, name="mask1", search=f"{BEAM_4} --mask-source-layers 1")
+    found = {row["label"]: row["published"]["score"] for row in rows(capsys, run)}
+    assert found == {"a": 29.08, "a, mask1": None}
+    decoded(run, subset="valid", search=BEAM_4)
+    (row,) = rows(capsys, run, "--subset", "valid")
+    assert row["published"]["score"] is None, "the papers print numbers of test sets"
+
+
 def test_tokenised_text_is_compared_with_one_reference():
     """A truecased reference is another text: every difference to it would count as the system's."""
     as_given = Processing(("as given",), ("as given",))
