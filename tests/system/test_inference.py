@@ -246,44 +246,6 @@ def test_one_value_for_a_whole_parameter_is_averaged(call, tmp_path):
     assert load_checkpoint(str(out))["model"][name].is_contiguous()
 
 
-def test_a_mean_is_of_one_training(call, tmp_path):
-    """Of one precision, direction and seed; the names in the output tell the files apart."""
-    original = STANDARD / "average/checkpoint.pt"
-
-    def changed(name, change):
-        state = load_checkpoint(str(original))
-        change(state)
-        path = tmp_path / name / "checkpoint.pt"
-        path.parent.mkdir()
-        torch.save(state, path)
-        return path
-
-    def widen(state):
-        for name, tensor in state["model"].items():
-            state["model"][name] = tensor.float() if tensor.is_floating_point() else tensor
-
-    def exchange(state):
-        task = state["cfg"]["task"]
-        task["source_lang"], task["target_lang"] = task["target_lang"], task["source_lang"]
-
-    def reseed(state):
-        vars(state["cfg"]["model"])["seed"] = 2
-
-    for name, change, message in (
-        ("float32", widen, "weight differs (float16"),
-        ("languages", exchange, "--source-lang differs (en, de)"),
-        ("seed", reseed, "--seed differs (1, 2)"),
-    ):
-        code, output, errors = call(
-            "average", original, changed(name, change), "--out", tmp_path / "mean.pt"
-        )
-        assert (code, output) == (1, "") and message in errors, errors
-        assert "a mean of them means nothing" in errors and not (tmp_path / "mean.pt").exists()
-    same = changed("same", lambda state: None)
-    code, output, _ = call("average", original, same, "--out", tmp_path / "mean.pt")
-    assert code == 0 and output == f"{tmp_path / 'mean.pt'}: mean of {original}, {same}\n"
-
-
 @pytest.mark.parametrize("folder", ["average", "average-3"])
 def test_a_mean_is_replaced_by_its_own_run_alone(folder, call, tmp_path):
     for run in ("one", "two"):
