@@ -17,22 +17,8 @@ from dc_nmt_plugin.laboratory.evaluation.systems import files_of
 from dc_nmt_plugin.laboratory.evaluation.texts import load_texts
 from dc_nmt_plugin.runs.finding import Run
 
-WORDS = [
-    "Das",
-    "das",
-    "Haus",
-    "Kern-Kraft",
-    "a-b-c",
-    "-",
-    "steht",
-    ",",
-    ".",
-    "Über",
-    "über",
-    "x-",
-    "-x",
-    "1-2",
-]
+VOCABULARY = "Das das Haus Kern-Kraft a-b-c - steht , . Über über x- -x 1-2"
+WORDS = VOCABULARY.split()
 
 
 def corpus(seed, size=40):
