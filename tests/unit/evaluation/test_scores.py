@@ -170,8 +170,6 @@ def test_truecased_output_begins_with_capitals_in_its_raw_text_only(folder):
 @pytest.mark.parametrize(
     ("texts", "flags", "message"),
     [
-        ({"tok": "a\nb\nc\n"}, "--reference ref --tokenized-reference tok",
-         "2 hypotheses for 3 references"),
         ({"ref": "Das Haus .\nEin Haus, ja.\n"}, "--reference ref",
          "looks tokenised .1 of 2 lines with free-standing punctuation, as line 1"),
         ({"ref": "Das Haus\nGrün @-@ blau\n"}, "--reference ref",
