@@ -1,5 +1,7 @@
 """Every change to fairseq, torch, numpy and Python; importing this package applies them.
 
+Tests: each entry names its own; the rest is in ``tests/unit/compat``.
+
 fairseq's programs and ``dc-nmt`` get all changes. Other Python programs that import
 :mod:`dc_nmt_plugin.registration` only get the changes for loading checkpoints and translating.
 ``dc-nmt doctor`` lists them. To delete a change, delete its entry.

@@ -1,6 +1,7 @@
 """From raw text to a scored table: the commands of ``dc-nmt`` and what they need.
 
-This file finds a command in its layer, the laboratory or the study (tests/unit/test_cli.py).
+This file finds a command in its layer, the laboratory or the study. Tests: ``tests/unit`` has a
+folder of the same name for each room; ``tests/system`` runs programs.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from records import write_run
 
 from dc_nmt_plugin.errors import UsageError, UserError
-from dc_nmt_plugin.flags import as_flags, flag_value, recorded_flags
+from dc_nmt_plugin.flags import flag_value, recorded_flags
 from dc_nmt_plugin.laboratory.commands import prepare, train
 from dc_nmt_plugin.laboratory.commands.parser import values_of
 from dc_nmt_plugin.laboratory.evaluation.metrics import find_metrics
@@ -22,12 +22,10 @@ from dc_nmt_plugin.laboratory.recipes.done import identity
 from dc_nmt_plugin.laboratory.recipes.plan import plan_training
 from dc_nmt_plugin.laboratory.recipes.planned import Experiment, TrainOptions, share_out
 from dc_nmt_plugin.laboratory.recipes.preparation import TextOptions, plan_text
-from dc_nmt_plugin.laboratory.recipes.recipe import TASKS, load, tasks
+from dc_nmt_plugin.laboratory.recipes.recipe import TASKS, load
 from dc_nmt_plugin.laboratory.recipes.scoring import evaluation_stage, plan_decoding
 from dc_nmt_plugin.laboratory.recipes.settings import settings_of, variants_of
 from dc_nmt_plugin.models.presets import FAMILIES
-from dc_nmt_plugin.study.papers.document import SCORES
-from dc_nmt_plugin.study.papers.reader import read_documents
 
 FOLDERS = sorted(path.stem for path in TASKS.glob("*.yaml"))
 UNSIZED = [
@@ -103,19 +101,6 @@ def test_fairseq_reads_every_architecture_s_flags(name):
             assert parse(GENERATE, words).beam >= 4
         find_metrics("--paper", flag_value(decoding.score, "--paper"))
         assert ("--truecased" in decoding.score) == (name in ("wmt13_es_en", "wmt16_en_de"))
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_readmes_have_the_published_numbers(name):
-    rows = Path(f"examples/{name}/README.md").read_text(encoding="utf-8").splitlines()
-    directions = [task for task, (path, _) in tasks().items() if path.stem == name]
-    for entry in (entry for document in read_documents() for entry in document.entries):
-        is_part = entry.of or entry.decoding or entry.other
-        if entry.task in directions and entry.measure in SCORES and entry.value and not is_part:
-            model = " ".join([entry.arch, *as_flags(entry.flags)])
-            parts = [f"`{model}`", entry.training, entry.measure, str(entry.value)]
-            parts.append(f"{entry.document}, {entry.item}")
-            assert any(all(part in row for part in parts) for row in rows), entry
 
 
 def test_the_paper_s_size_and_settings():
