@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 
-@dataclass(unsafe_hash=True)
-class TextSettings:
+
+class TextSettings(msgspec.Struct, frozen=True):
     """Settings of a task's text preparation, ``text`` of its recipe, with Moses' scripts."""
 
     # tokenizer.perl (Chinese: jieba); split at punctuation and digits, which can be undone exactly;

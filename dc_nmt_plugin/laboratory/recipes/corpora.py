@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec.structs import replace
 from tqdm import tqdm
 
 from ...errors import UserError, counted

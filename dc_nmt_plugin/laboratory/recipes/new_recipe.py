@@ -8,7 +8,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import yaml
+from msgspec.structs import replace
 
 from ...errors import UsageError, UserError, counted, notify, printable
 from ...files import folder_problem, making, sha256, write_parallel, write_text

@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from ...errors import UsageError, UserError, check_choices
 from ...files import read_yaml
 from ...flags import flag_value, replaced
@@ -145,7 +147,7 @@ def _of_like(recipe: Recipe, like: str) -> dict[str, Any]:
 
 def _values(entry: SettingsEntry, place: str) -> dict[str, Any]:
     """Returns the values of an entry, after those of the entry that it names by ``like``."""
-    values = {key: value for key, value in vars(entry).items() if value is not None}
+    values = {key: value for key, value in asdict(entry).items() if value is not None}
     if entry.like is None:
         return values
     papers = _papers()

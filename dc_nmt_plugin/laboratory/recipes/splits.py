@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
+
+from msgspec.structs import asdict
 
 from ...errors import UserError, counted
 from ...files import is_same_file, write_json, write_lines, write_parallel

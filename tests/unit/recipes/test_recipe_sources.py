@@ -65,7 +65,7 @@ def sources(tmp_path, server):
         urls = ", ".join(f"{root}/{home}/x.tgz" for home in homes)
         path = tmp_path / "made_en_de.yaml"
         path.write_text(
-            "title: x\npair: en-de\nfiles:\n"
+            "title: x\npair: en-de\nsplits: {train: [a], valid: [a], test: [a]}\nfiles:\n"
             f"  x.tgz: {{urls: [{urls}], {', '.join(filter(None, (checksum, more)))}}}\n{others}"
         )
         lines: list[str] = []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import generated_files
 import pytest
 from generated_files import unchecked_recipes, write_files
 from helpers import few
+from msgspec.structs import replace
 from sacremoses import MosesTruecaser
 
 from dc_nmt_plugin.errors import UserError
