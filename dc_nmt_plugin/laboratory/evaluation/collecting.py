@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UsageError, UserError, check_choices
-from ...flags import flag_name, setting_name
+from ...flags import PRECISION, STOPPING, flag_name, flags_of, setting_name
 from ...modules.mechanisms import CHOOSING
 from ...runs.differences import (
     OF_ONE_SYSTEM,
@@ -40,9 +40,6 @@ from .systems import (
 from .table_text import FURTHER
 
 BASELINE_ARCH = "transformer_standard"
-_PRECISION_FLAGS = ("fp16", "bf16", "amp", "memory-efficient-fp16", "memory-efficient-bf16")
-# with one of these flags a run ends where it learns no more, so updates differ between seeds
-_STOPPING_FLAGS = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}
 _TEXT = "digest of the training text"
 LEAST_SECONDS = 3.0  # of training or decoding; the speed of less work is chance
 
@@ -193,11 +190,13 @@ def _conditions(run: Run) -> dict[str, Any]:
     settings = record.settings
     # translations with a name (evaluate --as) are compared because their search differs
     search = {} if run.decoding.name else run.decoding.search
+    precisions = [flag for flag in flags_of(PRECISION) if settings.get(flag)]
+    stops_early = any(flag in settings for flag in flags_of(STOPPING))  # at other updates each seed
     return {
-        "updates": None if settings.keys() & _STOPPING_FLAGS else run.updates,
+        "updates": None if stops_early else run.updates,
         TOKENS: record.training.tokens,
         _TEXT: record.data.text,
-        "precision": next((flag for flag in _PRECISION_FLAGS if settings.get(flag)), "fp32"),
+        "precision": next(iter(precisions), "fp32"),
         **full_search(search),
     }
 

@@ -13,33 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UserError
-from ...flags import flag_name, setting_name
+from ...flags import FLAGS, SEARCH, flag_name, flags_of, setting_name
 from ...runs.record import Flags
 from ...text.lines import read_lines, remove_bpe, stream_lines
 
-# settings of fairseq-generate that force or randomise its output, and their defaults
-_FREE = {
-    "prefix_size": "0",
-    "score_reference": "False",
-    "constraints": "None",
-    "sampling": "False",
-    "diverse_beam_groups": "-1",
-    "diversity_rate": "-1.0",
-    "match_source_len": "False",
-}
-# flags that decide which translation is found
-_SEARCH = (
-    "beam",
-    "lenpen",
-    "length-penalty",
-    "max-len-a",
-    "max-len-b",
-    "min-len",
-    "decode-with",
-    "no-aux-fusion",
-    "mask-source-layers",
-    "bf16",
-)
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 # of --results-path, with fairseq's name of the set
 _FILE = re.compile(r"generate-((?:train|valid|test)\d*)\.txt")
@@ -189,7 +166,7 @@ def _printed_settings(path: object, line: str) -> dict[str, Any]:
 
 def _search_of(settings: Mapping[str, Any]) -> Flags:
     search: Flags = {}
-    for flag in _SEARCH:
+    for flag in flags_of(SEARCH):
         value = settings.get(setting_name(flag))
         if value is not None and value is not False and value != "":
             search[flag] = value
@@ -206,9 +183,11 @@ def check_free(origin: object, settings: Mapping[str, Any]) -> None:
     Raises:
         UserError: the output was forced, drawn at random, or searched for diversity
     """
-    for name, free in _FREE.items():
-        value = str(settings.get(name, free))
-        if _same(value, free) or (name == "diverse_beam_groups" and value in ("0", "1")):
+    for name, known in FLAGS.items():
+        value = str(settings.get(setting_name(name), known.free))
+        if known.free is None or _same(value, known.free):
+            continue
+        if name == "diverse-beam-groups" and value in ("0", "1"):
             continue
         flag = flag_name(name) if value == "True" else f"{flag_name(name)} {value}"
         raise UserError(
@@ -231,7 +210,7 @@ def is_same_search(known: Flags, printed: Flags) -> bool:
         known: given flags
         printed: of a :class:`Generated`, with fairseq's defaults
     """
-    names = set(_SEARCH) & known.keys()
+    names = set(flags_of(SEARCH)) & known.keys()
     return bool(printed) and all(_same(str(known[n]), str(printed.get(n))) for n in names)
 
 

@@ -16,6 +16,7 @@ from fairseq.data.data_utils import infer_language_pair
 
 from ...errors import UsageError, UserError
 from ...extension import import_user_dirs
+from ...flags import SET_BY_RUNS
 from ..raw_text.checks import is_visible
 from .attention import Attention, attentions_of
 from .model import LoadedModel
@@ -23,17 +24,6 @@ from .run_text import RunText, test_set_flags, text_of
 from .search import refuse_flags
 from .trained_run import TrainedRun, find_runs
 
-_SET_BY_RUNS = (
-    "--path",
-    "--task",
-    "--user-dir",
-    "--source-lang",
-    "--target-lang",
-    "--gen-subset",
-    "--input",
-    "--tokenizer",
-    "--skip-invalid-size-inputs-valid-test",
-)
 # flag of dc-nmt translate → argument of :func:`load_run`
 _ARGUMENTS = {
     "--bpe-codes": "codes",
@@ -84,7 +74,7 @@ class LoadedRun:
     ) -> None:
         if user_dir is not None:
             import_user_dirs(_name_of("user_dir", user_dir))
-        refuse_flags(flags, _SET_BY_RUNS)
+        refuse_flags(flags, SET_BY_RUNS)
         data_folder = None if data is None else Path(_name_of("data", data))
         (self._run,) = find_runs([Path(_name_of("run", run))], data_folder)
         if self._run.task.get("_name") == "language_modeling":

@@ -14,6 +14,7 @@ from msgspec import NODEFAULT, structs
 
 from ...errors import UsageError, UserError, check_choices, choice_problem
 from ...files import folder_problem, read_yaml
+from ...flags import FLAGS, SHORT, flag_name, listed
 from ..raw_text import TextSettings
 
 SPLITS = ("train", "valid", "test")
@@ -21,23 +22,7 @@ TASKS = Path(__file__).with_name("tasks")
 OWN = "recipe.yaml"  # in a folder that dc-nmt new made
 # flag → the key, or the option of a command, that sets it in its place; a recipe's flag would win
 # over it in some places, and be lost in others
-SET_ELSEWHERE = {
-    "--arch": "archs",
-    "-a": "archs",
-    "--max-update": "updates",
-    "--save-interval-updates": "save_every",
-    "--keep-interval-updates": "average",
-    "--update-freq": "tokens and max_tokens",
-    "--source-lang": "pair",
-    "--target-lang": "pair",
-    "--seed": "--seed of dc-nmt run",
-    "--distributed-world-size": "--gpus of dc-nmt run",
-    "--save-dir": "--out and --name of dc-nmt run",
-    "--user-dir": "dc-nmt run",
-    "--path": "dc-nmt evaluate",
-    "--gen-subset": "--subset of dc-nmt evaluate",
-    "--results-path": "dc-nmt evaluate",
-}
+SET_ELSEWHERE = {flag_name(name): flag.elsewhere for name, flag in FLAGS.items() if flag.elsewhere}
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Natural = Annotated[int, msgspec.Meta(ge=0)]
@@ -279,13 +264,12 @@ class Recipe:
         except ValueError as error:  # an unclosed quote
             raise self.problem(key, f"{error} in {flags!r}") from error
         for word in words:
-            flag = word.partition("=")[0]
+            flag = SHORT.get(word, word).partition("=")[0]
             if flag in set_elsewhere:
                 raise self.problem(key, f"{flag} is set by {set_elsewhere[flag]}; leave it out")
 
     def _check_names(self) -> None:
         """Checks the names of metrics and architectures; a packaged recipe has none that is new."""
-        from ...flags import listed
         from ...models.presets import STOCK, architectures
         from ..evaluation.metrics import METRICS
 
