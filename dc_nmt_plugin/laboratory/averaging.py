@@ -106,10 +106,8 @@ def find_checkpoints(folder: Path, *, last: int | None, kind: str | None) -> lis
     `kind` may be None for a folder with one kind.
 
     Raises:
-        UserError: no folder, no `last`, two kinds, or fewer checkpoints than `last`
+        UserError: no `last`, two kinds, or fewer checkpoints than `last`
     """
-    if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder of checkpoints")
     if last is None:
         raise UserError(f"{folder}: is a folder; choose checkpoints in it with --last")
     kinds = {"epoch": numbered(folder, EPOCH), "update": numbered(folder, UPDATE)}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...errors import counted, notify, printable
 from ...runs.finding import is_run
-from ...runs.record import Decoding, Kind, Record
+from ...runs.record import Decoding, Record
 from ...steps import stamp_of
 from ...text.languages import language
 from ..evaluation.metrics import METRICS, find_metrics
@@ -74,9 +74,10 @@ def main(argv: Sequence[str]) -> int:
         options.error(f"{args.file}: is a run or a record; dc-nmt results shows its scores")
     if args.target_lang is None:
         options.error("--target-lang: is missing; name the language of the hypotheses")
+    from ..evaluation.generated import kind_of
     from ..evaluation.scoring import ScoreOptions, score_translation
 
-    kind = _kind(options, args)
+    kind = kind_of(args.file, tokenized=args.tokenized)
     stamp = stamp_of(list(argv)) if args.out else None  # dc-nmt evaluate asks whether it is done
     record, decoding, warnings = score_translation(
         values_of(ScoreOptions, args, metrics=metrics, kind=kind, stamp=stamp)
@@ -88,22 +89,6 @@ def main(argv: Sequence[str]) -> int:
     else:
         print(_format_scores(args, record, decoding))
     return 0
-
-
-def _kind(options: Parser, args: argparse.Namespace) -> Kind:
-    """Returns what the hypotheses are; refuses options that do not go with it."""
-    from ..evaluation.generated import is_generated
-
-    kind: Kind = "tokenized" if args.tokenized else "raw"
-    if is_generated(args.file):
-        kind = "generated"
-        if args.tokenized:
-            options.error("--tokenized: goes with plain text, not with output of fairseq-generate")
-    elif args.generate_log:
-        options.error("--generate-log: goes with output of fairseq-generate, not with plain text")
-    if args.truecased and kind == "raw":
-        options.error("--truecased: goes with output of fairseq-generate, or with --tokenized")
-    return kind
 
 
 def _format_scores(args: argparse.Namespace, record: Record, decoding: Decoding) -> str:

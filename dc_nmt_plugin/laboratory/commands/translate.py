@@ -11,7 +11,7 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
-from ...errors import UsageError, notify
+from ...errors import notify
 from ...text.lines import decoded, read_lines
 from ..raw_text.checks import refuse, scan_lines
 from ..raw_text.tokenizers import TOKENIZERS
@@ -102,12 +102,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         "the data",
     )
     add_user_dir(parser)
-    args, flags = parser.parse_with_flags(argv)
-    if args.sentence and args.file != "-":
-        raise UsageError(f"--sentence: stands for FILE, which is {args.file}; give one of them")
-    if args.file == "-" and sys.stdin is None and not args.sentence:
-        raise UsageError("FILE: standard input is closed; name a file")
-    return args, flags
+    return parser.parse_with_flags(argv)
 
 
 def _lines(file: str) -> Iterable[str]:

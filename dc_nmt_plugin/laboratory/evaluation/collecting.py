@@ -27,15 +27,15 @@ from ...runs.differences import (
 from ...runs.finding import Run
 from .metrics import Metric
 from .rows import BaselineTest, MeasuredScore, PublishedScore, ResultRow, ResultTable, SystemFacts
-from .significance import Comparison, compare_systems
+from .significance import Comparison
 from .systems import (
     ComparedSystem,
     PlainTextOptions,
     default_metric,
     labelled,
     load_systems,
-    sides_of,
     table_labels,
+    test_systems,
 )
 from .table_text import FURTHER
 
@@ -81,7 +81,8 @@ def collect(
     baseline_run = runs[0]
     systems = _load(groups, runs)
     metric = metric or default_metric(next(iter(systems[first].values())))
-    signature, sentences, comparisons = _compare(systems, metric)
+    tested = test_systems(systems, metric)
+    comparisons = {comparison.name: comparison for comparison in tested.comparisons}
     rows = []
     for label, group in groups.items():
         row_runs = list(group.values())
@@ -97,8 +98,8 @@ def collect(
                 published=_with_gap(published, score, row_runs, metric),
             )
         )
-    signatures = {metric.name: signature, **_further_signatures(runs, metric)}
-    return ResultTable(metric.name, signatures, sentences, rows)
+    signatures = {metric.name: tested.signature, **_further_signatures(runs, metric)}
+    return ResultTable(metric.name, signatures, tested.sentences, rows)
 
 
 # -- from runs to groups -----------------------------------------------------------------------
@@ -208,29 +209,6 @@ def _load(groups: Groups, runs: Sequence[Run]) -> Systems:
     """Reads the texts of all `runs`, which are in the order of the groups."""
     loaded = iter(load_systems(runs, PlainTextOptions()))
     return {label: {seed: next(loaded) for seed in group} for label, group in groups.items()}
-
-
-def _compare(systems: Systems, metric: Metric) -> tuple[str, int, dict[str, Comparison]]:
-    """Scores and tests the rows; the first one is the baseline.
-
-    Returns:
-        the signature of the metric, the number of sentences, and the score and test of each row
-    """
-    loaded = [system for group in systems.values() for system in group.values()]
-    sides = sides_of(loaded, metric)
-    first, target_lang = sides[loaded[0].label], loaded[0].target_lang
-    score, signature = metric.score(first.hypotheses, first.references, target_lang)
-    if len(loaded) == 1:  # nothing to test: no bootstrap
-        label = next(iter(systems))
-        comparisons = [Comparison(label, score, interval=0.0)]
-    else:
-        hypotheses = {
-            label: {seed: sides[system.label].hypotheses for seed, system in group.items()}
-            for label, group in systems.items()
-        }
-        comparisons = compare_systems(hypotheses, first.references, target_lang, metric)
-    by_label = {comparison.name: comparison for comparison in comparisons}
-    return signature, len(first.hypotheses), by_label
 
 
 def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...errors import UsageError, counted
+from ...errors import UsageError
 from ...files import is_same_file, write_lines
 from ...runs.finding import path_from, text_file
 from ...runs.record import (
@@ -22,7 +22,6 @@ from ...runs.record import (
     update_record,
     with_decoding,
 )
-from ...text.lines import read_lines
 from .generated import Generated, is_same_search, read_generated
 from .metrics import METRICS, Metric, default_metrics, find_metrics
 from .texts import TextFiles, Texts, load_texts
@@ -72,17 +71,11 @@ def score_translation(options: ScoreOptions) -> tuple[Record, Decoding, list[str
         files = replace(files, joined_by=generated.joined_by)
     texts = load_texts(files)
     sentences = len(texts.raw.hypotheses)
-    _check_source(options, sentences)
     scores = _scores(options, texts)
     if options.detokenized:
         _check_is_new(options.detokenized, options)
         write_lines(options.detokenized, texts.raw.hypotheses)
     before = read_record(options.out) if options.out and options.out.is_file() else None
-    if before and before.data.target != options.target_lang:
-        texts.warnings.append(
-            f"--target-lang {options.target_lang}: {options.out} is of text in "
-            f"{before.data.target}, for which tables are made"
-        )
     decoding = _as_translated(_decoding(options, files, generated), before, generated)
     decoding = replace(decoding, sentences=sentences, scores=tuple(scores))
 
@@ -117,27 +110,11 @@ def _check_subset(options: ScoreOptions, generated: Generated) -> None:
         raise UsageError(f"--subset {subset}: {options.file} is of the set {translated}")
 
 
-def _check_source(options: ScoreOptions, sentences: int) -> None:
-    if not options.source:
-        return
-    lines = len(read_lines(options.source))
-    if lines != sentences:
-        hypotheses = counted(sentences, "hypothesis")
-        raise UsageError(f"--source {options.source}: {counted(lines, 'line')} for {hypotheses}")
-
-
 def _check_is_new(path: Path, options: ScoreOptions) -> None:
     inputs = [options.file, options.source, options.tokenized_reference, options.reference]
     inputs.append(options.out)
     if any(is_same_file(path, Path(given)) for given in inputs if given):
         raise UsageError(f"--detokenized {path}: is a file that is read")
-    folder = path.resolve().parent
-    scored = [name.resolve().parent for name in (options.file, options.out) if name]
-    is_of_another_run = (folder / RECORD).is_file() and folder not in scored
-    if path.is_file() and (path.suffix == ".json" or is_of_another_run):
-        raise UsageError(
-            f"--detokenized {path}: is a file of another run, or JSON; take another name"
-        )
 
 
 # -- what enters the record --------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -10,9 +10,9 @@ from pathlib import Path
 from ...errors import UserError
 from ...flags import setting_name
 from ...runs.finding import Run, chosen_names, distinguished, is_run, located
-from ...runs.record import Kind
-from .generated import check_free, is_generated
+from .generated import check_free, kind_of
 from .metrics import METRICS, Metric, default_bleu
+from .significance import Comparison, compare_systems
 from .texts import Sides, TextFiles, Texts, load_texts
 
 
@@ -135,6 +135,39 @@ def sides_of(systems: Sequence[ComparedSystem], metric: Metric) -> dict[str, Sid
     return sides
 
 
+@dataclass(frozen=True)
+class TestedSystems:
+    """Scores and tests of systems by one metric; the first system is the baseline."""
+
+    signature: str  # of the metric
+    sentences: int  # of the test set
+    comparisons: list[Comparison]
+
+
+def test_systems(
+    systems: Mapping[str, Mapping[str, ComparedSystem]], metric: Metric
+) -> TestedSystems:
+    """Scores systems, and tests their differences to the first one.
+
+    Args:
+        systems: label → seed → system; the seed is "" for a single run
+        metric: of the scores
+    """
+    loaded = [system for seeds in systems.values() for system in seeds.values()]
+    sides = sides_of(loaded, metric)
+    first, language = sides[loaded[0].label], loaded[0].target_lang
+    score, signature = metric.score(first.hypotheses, first.references, language)
+    if len(loaded) == 1:  # nothing to test: no bootstrap
+        comparisons = [Comparison(next(iter(systems)), score, interval=0.0)]
+    else:
+        hypotheses = {
+            label: {seed: sides[system.label].hypotheses for seed, system in seeds.items()}
+            for label, seeds in systems.items()
+        }
+        comparisons = compare_systems(hypotheses, first.references, language, metric)
+    return TestedSystems(signature, len(first.hypotheses), comparisons)
+
+
 def default_metric(baseline: ComparedSystem) -> Metric:
     """Returns the paper's metric if the run names it; else the BLEU for the target language.
 
@@ -151,9 +184,7 @@ def default_metric(baseline: ComparedSystem) -> Metric:
 
 def _files_of_text(path: Path, options: PlainTextOptions, like: TextFiles | None) -> TextFiles:
     """Returns the files of plain text, with these options, else those of the first run."""
-    kind: Kind = "tokenized" if options.tokenized else "raw"
-    if is_generated(path):
-        kind = "generated"
+    kind = kind_of(path, tokenized=options.tokenized)
     language = options.target_lang or (like.target_lang if like else None)
     if language is None:
         raise UserError(f"{path}: plain text needs --target-lang")

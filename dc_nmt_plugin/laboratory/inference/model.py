@@ -19,7 +19,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from ... import registration as registration  # adds the architectures of checkpoints to fairseq
 from ...checkpoints.loading import check_finite
-from ...errors import TextWarning, UsageError, UserError
+from ...errors import TextWarning, UserError
 from ...models.transformer.model import from_stock
 from ...modules.core.recording import Recordable
 from ...text.segmentation import SUBWORD_NMT, segmenter_of
@@ -112,14 +112,11 @@ class LoadedModel:
 
     def _load(self, run: TrainedRun, recording: bool) -> Any:
         cfg = self._cfg
-        models, saved = checkpoint_utils.load_model_ensemble(
+        (model,), saved = checkpoint_utils.load_model_ensemble(
             utils.split_paths(cfg.common_eval.path),
             arg_overrides=ast.literal_eval(cfg.common_eval.model_overrides),
             task=self.task,
         )
-        if len(models) != 1:
-            raise UserError(f"{run.checkpoint}: is an ensemble; give one model at a time.")
-        model: Any = models[0]
         check_finite(str(run.checkpoint), model.state_dict())  # an argmax of NaN is no NaN
         if recording:
             model = from_stock(model, saved.model, self.task)
@@ -257,11 +254,6 @@ class LoadedModel:
         """Yields fairseq's batches of these sentences, shortest first, on the model's device."""
         settings = self._cfg.dataset
         lengths = [dataset.num_tokens(number) for number in numbers]
-        if settings.max_tokens and max(lengths) > settings.max_tokens:
-            raise UsageError(
-                f"--max-tokens {settings.max_tokens}: a sentence has {max(lengths):,} tokens; give "
-                "at least as many, or --batch-size."
-            )
         groups = dataset.batch_by_size(
             np.array(numbers)[np.argsort(lengths, kind="stable")],
             max_tokens=settings.max_tokens or (None if settings.batch_size else TOKENS),
@@ -284,11 +276,6 @@ class LoadedModel:
             with self._random:
                 np.random.seed(cfg.common.seed)  # sampling draws the same in every pass
                 utils.set_torch_seed(cfg.common.seed)
-        if cfg.generation.min_len >= self.positions[1]:
-            raise UsageError(
-                f"--min-len {cfg.generation.min_len}: is not below the model's "
-                f"{self.positions[1]:,} positions."
-            )
         generation = copy.deepcopy(cfg.generation)
         if beam is not None:
             generation.beam = beam

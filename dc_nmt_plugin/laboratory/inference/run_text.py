@@ -94,8 +94,6 @@ def _checked_codes(
     Raises:
         UserError: they are missing, or of the other program
     """
-    if codes is not None and not codes.is_file():
-        raise UserError(f"--bpe-codes {codes}: no such file")
     beside, segmenter = codes_of(run.data, source), segmenter_of(run.data, source)
     if beside is None and segmenter is SENTENCEPIECE and tokenizer == "split":
         segmenter = None  # that tokenizer's words have the same mark

@@ -76,13 +76,7 @@ def measure(
 def _sentence(subject: Subject, sentence: str | None, index: int | None) -> tuple[Any, int]:
     """Returns a dataset, and the row of the sentence in it."""
     if sentence is None:
-        number = 1 if index is None else index
-        subject.check_index(number)
-        return subject.dataset, number - 1
-    if index is not None:
-        raise UsageError("--index: is of the text; leave it out with --sentence.")
-    if not sentence.strip():
-        raise UsageError("--sentence: is empty.")
+        return subject.dataset, (index or 1) - 1
     return subject.encoded([segment(sentence, subject.run.data, subject.source_lang)]), 0
 
 
@@ -134,8 +128,6 @@ def tables(results: Mapping[str, Matrices]) -> list[Table]:
 def draw(figure: Any, results: Mapping[str, Matrices]) -> None:
     """Draws a panel for each matrix; a darker shade is a greater weight."""
     panels = [(label, matrix) for label, result in results.items() for matrix in result.matrices]
-    if len(panels) > MOST:
-        raise UsageError(f"--plot: {len(panels)} matrices; choose at most {MOST} with --of.")
     columns = min(len(panels), 2 if len(panels) < 5 else 3)  # four are two by two
     rows = -(-len(panels) // columns)  # rounded up
     width = max(4.2, *(INCHES * len(shown_labels(len(matrix.keys))) for _, matrix in panels))

@@ -140,7 +140,6 @@ def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch)
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("base --reference ref.en --target-lang en", "one system alone"),
         ("base good --reference ref.en", "plain text needs --target-lang"),
         ("misspelt base", "misspelt: cannot be read"),
         (f"{TEXT} --metric multi-bleu", "multi-bleu scores tokenised text"),

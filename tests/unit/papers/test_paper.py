@@ -99,7 +99,6 @@ WRONG = [
     ("table 'thesis, Figure 4.8'", "no analysis yet; dc-nmt paper run 'thesis, Figure 4.8'"),
     ("parameters --item 'thesis, Table 4.7'", r"Table 4\.7 has no parameter counts"),
     ("show thesis", "thesis: is no item such as 'thesis, Table 3.4'"),
-    ("run 'thesis, Table 3.4' --rows ';'", "--rows: ';' names no row or column"),
     ("run 'thesis, Table 3.4' --max-update 1", "--max-update 1: too few for the mean of 5"),
     ("run 'thesis, Table 3.4' --raw away", "--raw: away is not a folder"),
     # both are read only after the training
