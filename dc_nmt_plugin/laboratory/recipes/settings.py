@@ -211,8 +211,6 @@ def with_updates(settings: TaskSettings, updates: int, warmup: str | None) -> Ta
         )
     flags = settings.flags
     if warmup is not None:
-        if not warmup.isdecimal():
-            raise UsageError(f"--warmup-updates {warmup}: give a whole number.")
         flags = replaced(flags, "--warmup-updates", warmup)
     rising = int(flag_value(flags, "--warmup-updates") or 0)
     if rising >= updates:

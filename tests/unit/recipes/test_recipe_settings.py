@@ -255,8 +255,6 @@ def test_a_short_training_has_a_warm_up_as_much_shorter():
     assert plan.stage.notes[1].startswith(
         f"--warmup-updates {4000 * 100 // updates}, not the recipe's"
     )
-    with pytest.raises(UserError, match=r"--warmup-updates abc: give a whole number"):
-        training("wmt14_en_de", "transformer_dc", "--max-update", 100, "--warmup-updates", "abc")
 
 
 @pytest.mark.parametrize("updates", [100, 150, 1000, 9600])
@@ -315,10 +313,8 @@ def test_both_directions_share_the_data():
         (("test: [tst2014]", "test: [tst2041]"), "splits.test: 'tst2041' is not one of train"),
         (("title: IWSLT", "- IWSLT"), "recipe.yaml"),
         (("pair: es-en\n", ""), "missing required field `pair`"),
-        (("en: 2014-01-es-en.tgz es-en/train", "en: x.tgz train"), "parts.train.files.en: 'x.tgz"),
         (("pair: es-en", "pair: es-es"), "pair: 'es-es' is not two language codes"),
         (("test: [tst2014]", "test: []"), "splits.test: Expected `array` of length >= 1"),
-        (("test: [tst2014]", "tests: {valid: [tst2014]}\n  test: [tst2014]"), "splits.tests.valid"),
         (
             ("test: [tst2014]", "test_lines: many\n  test: [tst2014]"),
             "splits.test_lines: Expected `str` matching regex",
@@ -353,9 +349,7 @@ def test_both_directions_share_the_data():
             ("all:\n", "all:\n    flags: --max-tokens 9\n"),
             "--max-tokens is set by max_tokens; leave",
         ),
-        (("all:\n", "all:\n    flags: --lr '1\n"), "settings.all.flags: No closing quotation in"),
         (("archs: [transformer_dc, ", "archs: [] # ["), "archs: Expected `array` of length >= 1"),
-        (("archs: [transformer_dc", "archs: [gru"), "archs: 'gru' is not one of the"),
     ],
 )
 def test_a_recipe_that_is_wrong_says_where(tmp_path, change, named):
