@@ -28,12 +28,10 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     down, as in fairseq's script.
 
     Raises:
-        UserError: unreadable checkpoints, the same file twice, parameters that are not
-            finite, or checkpoints of different trainings: of their architectures, languages,
-            seeds, dictionaries, parameter names, types or shapes.
+        UserError: unreadable checkpoints, parameters that are not finite, or checkpoints of
+            different trainings: of their architectures, languages, seeds, dictionaries, parameter
+            names, types or shapes.
     """
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise UserError("a checkpoint is given twice: " + ", ".join(map(str, paths)))
     state, sums = _summed(paths)
     means = {name: _mean(sums[name], len(paths), last) for name, last in state["model"].items()}
     state["model"] = share_equal(means)  # otherwise the file has shared embeddings several times

@@ -20,7 +20,7 @@ from commands import run as start
 import dc_nmt_plugin
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.checkpoints.loading import load_checkpoint
-from dc_nmt_plugin.errors import TextWarning, UserError
+from dc_nmt_plugin.errors import UserError
 
 MODELS = ROOT / "examples/multi30k_en_de/models"
 STANDARD, DUAL = MODELS / "transformer_standard-s1", MODELS / "transformer_dc_modern-s1"
@@ -106,22 +106,6 @@ def test_a_sentence_is_not_longer_than_the_positions(loaded, call):
         loaded.attention("five", "zwei " * 1500)
     code, output, errors = call("analyze", "matrix", STANDARD, "--sentence", "five " * 1500)
     assert (code, output) == (1, "") and f"--sentence: {message}" in errors
-
-
-def test_text_of_which_the_model_knows_no_word_is_named(loaded, call):
-    foreign = "犬 が 走る 。"
-    with pytest.warns(TextWarning, match="line 2: the model knows no word of it"):
-        loaded.translate(["A dog.", foreign])
-    with pytest.warns(TextWarning, match="sentence: the model knows no word"):
-        loaded.attention(foreign)
-    words = [word for line in ("A dog.", foreign, foreign) for word in ("--sentence", line)]
-    code, output, errors = call("translate", STANDARD, "--cpu", *words)
-    assert code == 0 and len(output.splitlines()) == 3
-    assert re.search(r"^warning: line 2 \(and of 1 more\): the model knows no word", errors, re.M)
-    code, _, errors = call("analyze", "matrix", STANDARD, "--cpu", "--sentence", foreign)
-    assert code == 0 and "warning: --sentence: the model knows no word" in errors
-    _, _, errors = call("translate", STANDARD, "--cpu", "--sentence", "3 + 4 = 7 Xyzzy .")
-    assert "warning" not in errors
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="reads /proc")
@@ -300,15 +284,3 @@ def test_nothing_to_draw_is_no_figure(call, tmp_path):
     assert code == 2 and "BLEU by source length" in output
     assert "--plot: there is nothing to draw" in errors
     assert not list(tmp_path.iterdir())
-
-
-def test_letters_without_a_font_are_named(call, tmp_path, monkeypatch):
-    from matplotlib.font_manager import fontManager
-
-    few = [font for font in fontManager.ttflist if font.name == "DejaVu Sans"]
-    monkeypatch.setattr(fontManager, "ttflist", few)
-    words = ["analyze", "matrix", STANDARD, "--cpu", "--sentence", "a dog", "--names", "日本語"]
-    code, _, errors = call(*words, "--plot", tmp_path / "figure.png")
-    assert code == 0
-    (warning,) = [line for line in errors.splitlines() if "warning" in line]
-    assert "no font here has the letters 日本語, so" in warning and "fonts-noto-cjk" in warning

@@ -108,8 +108,6 @@ def collect(
 def _group(runs: Sequence[Run], over_seeds: bool) -> Groups:
     """Groups runs into rows: each run alone, or the runs of one system in one folder."""
     run_labels = table_labels(runs)
-    if len(set(run_labels)) < len(runs):
-        raise UserError("the same result twice: name it once")
     if not over_seeds:
         return {label: {"": run} for label, run in zip(run_labels, runs, strict=True)}
     # runs of equal names in two folders are two systems, and so are two translations of a run

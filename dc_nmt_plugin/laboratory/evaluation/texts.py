@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ...errors import UserError, check_choices, counted
+from ...errors import UserError, counted
 from ...runs.record import Kind, Score
 from ...text.languages import is_spaceless
 from ...text.lines import read_lines
 from ..raw_text.checks import looks_raw, refuse, scan_lines, tokenized_sign, unicode_form
-from ..raw_text.tokenizers import MOSES, TOKENIZERS, detokenize, tokenize
+from ..raw_text.tokenizers import MOSES, detokenize, tokenize
 from .generated import UNKNOWN, check_targets, read_generated
 from .metrics import DOTLESS, Metric
 
@@ -123,7 +123,6 @@ def load_texts(files: TextFiles) -> Texts:
         UserError: a file is missing, numbers of lines differ, a reference is blank or has <unk>,
             words are in pieces, the text was decoded wrongly, or the raw reference looks tokenised
     """
-    check_choices("--tokenizer", [files.tokenizer], TOKENIZERS)
     generated = read_generated(files.hypotheses) if files.kind == "generated" else None
     lines = generated.hypotheses if generated else read_lines(files.hypotheses)
     allowed = () if files.kind == "raw" else files.marks

@@ -92,8 +92,8 @@ class LoadedRun:
         pieces = self._text.pieces(lines)
         numbers = [n for n, line in enumerate(lines) if is_visible(line) and pieces[n]]
         dataset = self._loaded.encoded([pieces[n] for n in numbers])
-        names = [f"line {first + n}" for n in numbers]
-        self._loaded.check_sentences(names, dataset)
+        for n, length in zip(numbers, dataset.src_sizes, strict=True):
+            self._loaded.check_length(f"line {first + n}", int(length))
         best = self._best(dataset, generator)
         hypotheses = self._text.raw([text for text, _ in best])
         translations = [Translation(line, "", None) for line in lines]

@@ -19,7 +19,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from ... import registration as registration  # adds the architectures of checkpoints to fairseq
 from ...checkpoints.loading import check_finite
-from ...errors import TextWarning, UserError
+from ...errors import UserError
 from ...models.transformer.model import from_stock
 from ...modules.core.recording import Recordable
 from ...text.segmentation import SUBWORD_NMT, segmenter_of
@@ -179,17 +179,6 @@ class LoadedModel:
 
     # -- batches -------------------------------------------------------------------------------
 
-    def check_sentences(self, names: Sequence[str], dataset: Any) -> None:
-        """Checks the source side of a dataset before it is translated; see the two checks.
-
-        Args:
-            names: of the sentences, for messages
-            dataset: of fairseq
-        """
-        for name, length in zip(names, dataset.src_sizes, strict=True):
-            self.check_length(name, int(length))
-        self.check_known(names, dataset.src)
-
     def check_length(self, name: str, length: int, side: str = "encoder") -> None:
         """Refuses a sentence that is longer than the model's positions.
 
@@ -206,30 +195,6 @@ class LoadedModel:
             raise UserError(
                 f"{name}: has {length:,} pieces with its end, and the model {longest:,} positions: "
                 "split it"
-            )
-
-    def check_known(self, names: Sequence[str], rows: Sequence[torch.Tensor]) -> None:
-        """Warns of sentences of which the model knows no word, as in another language.
-
-        Args:
-            names: of the sentences, for the message
-            rows: token numbers with the end token
-        """
-        dictionary = self.task.source_dictionary
-        unknown = []
-        for name, row in zip(names, rows, strict=True):
-            known = [dictionary[int(token)] for token in row[:-1] if token != dictionary.unk()]
-            has_letter = any(letter.isalpha() for piece in known for letter in piece)
-            if len(known) < len(row) - 1 and not has_letter:
-                unknown.append(name)
-        if unknown:
-            more = f" (and of {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
-            warnings.warn(
-                TextWarning(
-                    f"{unknown[0]}{more}: the model knows no word of it; is the text in "
-                    f"{self.source_lang}, and prepared like the training text?"
-                ),
-                stacklevel=2,
             )
 
     def encoded(self, source: Sequence[str], target: Sequence[str] | None = None) -> Any:

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...errors import TextWarning, UsageError, notify
+from ...errors import UsageError, notify
 from ...files import replacing
 
 # M. Okabe, K. Ito, "Color Universal Design", 2008; the yellow is too light for lines on paper
@@ -238,24 +236,5 @@ def write_figure(figure: Any, target: Any, form: str) -> None:
     for text in figure.findobj(Text):
         text.set_fontfamily(["DejaVu Sans", *more])
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
-    fixed = matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"})
-    with fixed, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"}):
         figure.savefig(target, format=form, dpi=150, metadata=metadata)
-    _warn_of_missing_letters([str(warning.message) for warning in caught])
-
-
-def _warn_of_missing_letters(messages: Sequence[str]) -> None:
-    """Warns of letters that no font has, which are boxes in the figure."""
-    import matplotlib
-
-    found = [re.match(r"Glyph (\d+) .*missing from", message) for message in messages]
-    letters = "".join(dict.fromkeys(chr(int(match[1])) for match in found if match))
-    if letters:
-        cache = Path(matplotlib.get_cachedir()) / "fontlist-*.json"
-        text = (
-            f"no font here has the letters {letters[:20]}, so the figure has boxes: install Noto "
-            "Sans (Debian: fonts-noto-cjk for Chinese, Japanese and Korean, fonts-noto-core for "
-            f"others), then remove {cache}"
-        )
-        warnings.warn(TextWarning(text), stacklevel=2)

@@ -112,7 +112,6 @@ def test_different_models_are_refused_by_name(tmp_path):
             tmp_path / "c.pt", {"w": torch.zeros(2), "v": torch.zeros(1), "u": torch.zeros(1)}
         ),
         "w differs": save(tmp_path / "d.pt", {"w": torch.zeros(3), "v": torch.zeros(1)}),
-        "given twice": tmp_path / "." / "a.pt",
         "no such checkpoint": tmp_path / "absent.pt",
     }
     for message, other in others.items():

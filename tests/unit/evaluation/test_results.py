@@ -403,7 +403,7 @@ def test_numbers_are_stored_without_text(task, tmp_path, capsys):
     results(home, "--markdown")
     again = capsys.readouterr()
     assert again.out == printed and "results.json is printed as it was stored" in again.err
-    with pytest.raises(UserError, match="is a stored table; for --subset name the folders"):
+    with pytest.raises(UserError, match="no finished run in it"):  # that another table is of
         results(home, "--subset", "valid")
     shutil.copy(home / "results.json", task)  # a new run beside it must not be missing
     finished(task, "c-new")
@@ -447,7 +447,7 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
             "runs/multi30k_en_de runs/other",
             "results on different tests: b-plain and x: their references differ in line 1$",
         ),
-        ("stored", r"results.json: .*missing required field .*; 'dc-nmt results RUN … --out'"),
+        ("stored", "results.json: .*missing required field"),
     ],
 )
 def test_bad_input(task, flags, message):
