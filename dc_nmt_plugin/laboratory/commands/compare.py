@@ -119,7 +119,7 @@ def compare(
     baseline, *others = tested.comparisons
     notes += difference_notes({c.name: c.against for c in others}, baseline.name, metric.name)
     return ComparisonReport(
-        metric.name, tested.signature, str(first.processing), notes, tested.comparisons, tests
+        metric.name, tested.signature, first.processing, notes, tested.comparisons, tests
     )
 
 

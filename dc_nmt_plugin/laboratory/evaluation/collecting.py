@@ -29,7 +29,6 @@ from .metrics import Metric
 from .rows import BaselineTest, MeasuredScore, PublishedScore, ResultRow, ResultTable, SystemFacts
 from .significance import Comparison
 from .systems import (
-    ComparedSystem,
     PlainTextOptions,
     default_metric,
     labelled,
@@ -43,9 +42,8 @@ BASELINE_ARCH = "transformer_standard"
 _TEXT = "digest of the training text"
 LEAST_SECONDS = 3.0  # of training or decoding; the speed of less work is chance
 
-# the runs of each row, and their texts: label → seed → run; without --over-seeds the seed is ""
+# the runs of each row: label → seed → run; without --over-seeds the seed is ""
 Groups = dict[str, dict[str, Run]]
-Systems = dict[str, dict[str, ComparedSystem]]
 # a run, and the table's metric → its published score
 FindPublished = Callable[[Run, str], PublishedScore]
 
@@ -79,8 +77,10 @@ def collect(
 
     runs = [run for group in groups.values() for run in group.values()]  # in the table's order
     baseline_run = runs[0]
-    systems = _load(groups, runs)
-    metric = metric or default_metric(next(iter(systems[first].values())))
+    loaded = load_systems(runs, PlainTextOptions())
+    metric = metric or default_metric(loaded[0])
+    rest = iter(loaded)
+    systems = {label: {seed: next(rest) for seed in group} for label, group in groups.items()}
     tested = test_systems(systems, metric)
     comparisons = {comparison.name: comparison for comparison in tested.comparisons}
     rows = []
@@ -201,12 +201,6 @@ def _conditions(run: Run) -> dict[str, Any]:
 
 
 # -- from groups to rows -----------------------------------------------------------------------
-
-
-def _load(groups: Groups, runs: Sequence[Run]) -> Systems:
-    """Reads the texts of all `runs`, which are in the order of the groups."""
-    loaded = iter(load_systems(runs, PlainTextOptions()))
-    return {label: {seed: next(loaded) for seed in group} for label, group in groups.items()}
 
 
 def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:

@@ -75,7 +75,6 @@ def read_generated(
     logged = stream_lines(log, errors="replace") if log else ()
     lines = read_lines(path, fix=True)
     messages = [line for line in (*lines, *logged) if not _NUMBERED.match(line)]
-    _refuse_left_out(path, messages)
     best, targets = _hypotheses(path, lines), _targets(path, lines)
     generated = Generated([best[number] for number in sorted(best)], [])
     if targets.keys() == best.keys():
@@ -87,8 +86,16 @@ def read_generated(
             settings = _printed_settings(message)
             check_free(path, settings)
             generated.subset = settings.get("gen_subset") or generated.subset
-            generated.search = _search_of(settings)
+            for flag in flags_of(SEARCH):
+                value = settings.get(setting_name(flag))
+                if value is not None and value is not False and value != "":
+                    generated.search[flag] = value
             generated.joined_by = settings.get("post_process")
+        elif match := _LEFT_OUT.search(message):
+            raise UserError(
+                f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
+                "score of the others would not be one of this test set"
+            )
         elif match := _SPEED.search(message):
             generated.sentences_per_second = float(match[1])
             generated.tokens_per_second = float(match[2])
@@ -130,14 +137,6 @@ def _targets(path: object, lines: Iterable[str]) -> dict[int, str]:
     return targets
 
 
-def _refuse_left_out(path: object, messages: Iterable[str]) -> None:
-    for match in filter(None, map(_LEFT_OUT.search, messages)):
-        raise UserError(
-            f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
-            "score of the others would not be one of this test set"
-        )
-
-
 def _printed_settings(line: str) -> dict[str, Any]:
     """Returns name → value of the settings that ``fairseq-generate`` prints as a dictionary."""
     groups = ast.literal_eval(line[line.index("{") :])
@@ -145,15 +144,6 @@ def _printed_settings(line: str) -> dict[str, Any]:
     for name in ("task", "dataset", "common_eval"):
         settings |= groups.get(name) or {}
     return settings
-
-
-def _search_of(settings: Mapping[str, Any]) -> Flags:
-    search: Flags = {}
-    for flag in flags_of(SEARCH):
-        value = settings.get(setting_name(flag))
-        if value is not None and value is not False and value != "":
-            search[flag] = value
-    return search
 
 
 def check_free(origin: object, settings: Mapping[str, Any]) -> None:

@@ -67,13 +67,19 @@ def score_translation(options: ScoreOptions) -> tuple[Record, Decoding, list[str
     generated = None
     if options.kind == "generated":
         generated = read_generated(options.file, options.generate_log)
-        _check_subset(options, generated)
+        # a set with a name of its own, such as tst2013 or test2017, is test or test1 for fairseq
+        of_fairseq = options.subset in ("train", "valid", "test")
+        if of_fairseq and generated.subset not in (None, options.subset):
+            raise UsageError(
+                f"--subset {options.subset}: {options.file} is of the set {generated.subset}"
+            )
         files = replace(files, joined_by=generated.joined_by)
     texts = load_texts(files)
     sentences = len(texts.raw.hypotheses)
     scores = _scores(options, texts)
     if options.detokenized:
-        _check_is_new(options.detokenized, options)
+        if _is_read(options.detokenized, options):
+            raise UsageError(f"--detokenized {options.detokenized}: is a file that is read")
         write_lines(options.detokenized, texts.raw.hypotheses)
     before = read_record(options.out) if options.out and options.out.is_file() else None
     decoding = _as_translated(_decoding(options, files, generated), before, generated)
@@ -100,21 +106,9 @@ def _files(options: ScoreOptions) -> TextFiles:
     )
 
 
-# -- files that do not belong together ---------------------------------------------------------
-
-
-def _check_subset(options: ScoreOptions, generated: Generated) -> None:
-    # a set with a name of its own, such as tst2013 or test2017, is test or test1 for fairseq
-    translated, subset = generated.subset, options.subset
-    if translated and subset in ("train", "valid", "test") and subset != translated:
-        raise UsageError(f"--subset {subset}: {options.file} is of the set {translated}")
-
-
-def _check_is_new(path: Path, options: ScoreOptions) -> None:
-    inputs = [options.file, options.source, options.tokenized_reference, options.reference]
-    inputs.append(options.out)
-    if any(is_same_file(path, Path(given)) for given in inputs if given):
-        raise UsageError(f"--detokenized {path}: is a file that is read")
+def _is_read(path: Path, options: ScoreOptions) -> bool:
+    read = [options.file, options.source, options.tokenized_reference, options.reference]
+    return any(is_same_file(path, Path(file)) for file in (*read, options.out) if file)
 
 
 # -- what enters the record --------------------------------------------------------------------
@@ -177,17 +171,13 @@ def _as_translated(
 
 def _named(options: ScoreOptions, record: Record | None) -> Record:
     """Returns the record of a run, or a new one, with the name of the command line."""
-    name = options.name or _name(options.out)
+    name = options.name or "model"
+    if not options.name and options.out:  # of its folder, or of a file with another name
+        of_run = options.out.name == RECORD
+        name = options.out.resolve().parent.name if of_run else options.out.stem
     if record is None:
         data = Data(options.source_lang, options.target_lang)
         return Record(schema=SCHEMA, name=name, system=name, data=data)
     if not options.name:
         return record
     return replace(record, name=name, system=name.removesuffix(f"-s{record.seed}"))
-
-
-def _name(path: Path | None) -> str:
-    """Returns the name of a record: that of its folder, or of a file with another name."""
-    if path is None:
-        return "model"
-    return path.resolve().parent.name if path.name == RECORD else path.stem

@@ -46,38 +46,24 @@ class TextFiles:
 
 
 @dataclass(frozen=True)
-class Processing:
-    """How text was processed: the steps of each side in their order, and the steps of both."""
-
-    hypotheses: tuple[str, ...]
-    references: tuple[str, ...]
-    both: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        hypotheses, references = ", ".join(self.hypotheses), ", ".join(self.references)
-        text = f"hypotheses {hypotheses}; reference {references}"
-        return f"{text}; both: {', '.join(self.both)}" if self.both else text
-
-
-@dataclass(frozen=True)
 class ProcessedLines:
-    """Lines of one side, and the steps that made them."""
+    """Lines of one side, and the steps that made them, in words."""
 
     lines: list[str]
-    steps: tuple[str, ...] = ("as given",)
+    steps: str = "as given"
 
 
 @dataclass(frozen=True)
 class Sides:
-    """Holds hypotheses and references, line by line, and how they were processed."""
+    """Holds hypotheses and references, line by line, and the steps that made them, in words."""
 
     hypotheses: list[str]
     references: list[str]
-    processing: Processing
+    processing: str
 
     @classmethod
     def of(cls, hypotheses: ProcessedLines, references: ProcessedLines) -> Sides:
-        processing = Processing(hypotheses.steps, references.steps)
+        processing = f"hypotheses {hypotheses.steps}; reference {references.steps}"
         return cls(hypotheses.lines, references.lines, processing)
 
 
@@ -104,13 +90,13 @@ class Texts:
             )
         if not metric.prepared_by:
             return sides
-        return replace(sides, processing=replace(sides.processing, both=(metric.prepared_by,)))
+        return replace(sides, processing=f"{sides.processing}; both: {metric.prepared_by}")
 
     def score(self, metric: Metric, target_lang: str, paper: bool = False) -> Score:
         """Returns the score by a metric, perhaps the paper's; raises as :meth:`sides`."""
         sides = self.sides(metric)
         value, signature = metric.score(sides.hypotheses, sides.references, target_lang)
-        return Score(metric.name, value, signature, str(sides.processing), paper)
+        return Score(metric.name, value, signature, sides.processing, paper)
 
 
 def load_texts(files: TextFiles) -> Texts:
@@ -150,19 +136,19 @@ def _raw_sides(
     if files.kind == "raw":
         hypotheses = ProcessedLines(lines)
     else:
-        hypotheses = _detokenized(files, lines, ("as translated",))
+        hypotheses = _detokenized(files, lines, "as translated")
     if files.kind == "generated":
-        hypotheses = replace(hypotheses, steps=(files.joined, *hypotheses.steps))
+        hypotheses = replace(hypotheses, steps=f"{files.joined}, {hypotheses.steps}")
     if reference is not None:
         return Sides.of(hypotheses, ProcessedLines(reference))
-    return Sides.of(hypotheses, _detokenized(files, tokenized, ("as given", "tokenised")))
+    return Sides.of(hypotheses, _detokenized(files, tokenized, "as given, tokenised"))
 
 
-def _detokenized(files: TextFiles, lines: list[str], unknown: tuple[str, ...]) -> ProcessedLines:
+def _detokenized(files: TextFiles, lines: list[str], unknown: str) -> ProcessedLines:
     """Returns detokenised lines; without a known tokenizer, their state is `unknown`."""
-    steps = unknown if files.tokenizer == "none" else (f"{files.tokenizer} undone",)
+    steps = unknown if files.tokenizer == "none" else f"{files.tokenizer} undone"
     if files.truecased:
-        steps = ("detruecased", *steps)
+        steps = f"detruecased, {steps}"
     lines = detokenize(lines, files.tokenizer, files.target_lang, files.truecased)
     return ProcessedLines(lines, steps)
 
@@ -176,9 +162,9 @@ def _tokenized_sides(
     if files.kind == "raw":
         hypotheses = _tokenized(files, lines)
     elif files.kind == "generated":
-        hypotheses = ProcessedLines(lines, ("as translated", files.joined))
+        hypotheses = ProcessedLines(lines, f"as translated, {files.joined}")
     else:
-        hypotheses = ProcessedLines(lines, ("as translated",))
+        hypotheses = ProcessedLines(lines, "as translated")
     if reference is not None:
         return Sides.of(hypotheses, ProcessedLines(reference))
     return Sides.of(hypotheses, _tokenized(files, raw))
@@ -186,7 +172,7 @@ def _tokenized_sides(
 
 def _tokenized(files: TextFiles, lines: list[str]) -> ProcessedLines:
     jieba = files.target_lang == "zh" and files.tokenizer in MOSES
-    steps = (f"tokenised by {'jieba' if jieba else files.tokenizer}",)
+    steps = f"tokenised by {'jieba' if jieba else files.tokenizer}"
     return ProcessedLines(tokenize(lines, files.tokenizer, files.target_lang), steps)
 
 

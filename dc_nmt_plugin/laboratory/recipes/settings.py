@@ -181,15 +181,10 @@ def _sized(values: dict[str, Any], family: Family, arch: str, size: str | None) 
     # a size in the name of the architecture wins
     sized = f"{arch}_{suffix}" if suffix and arch in variants_of(family) else arch
     if sized not in _known():
-        sizes = [*task_sizes, *_sizes_of(arch, family)]
+        names = [f"{arch}_{name}" if name else arch for name in family.sizes]
+        sizes = [*task_sizes, *(name for name in names if name in _known())]
         raise UsageError(f"--size {suffix}: there is no {sized!r}; there are {', '.join(sizes)}")
     return (task_sizes[0] if task_sizes else ""), sized
-
-
-def _sizes_of(arch: str, family: Family) -> list[str]:
-    """Returns an architecture's names with its sizes."""
-    names = [f"{arch}_{size}" if size else arch for size in family.sizes]
-    return [name for name in names if name in _known()]
 
 
 def with_updates(settings: TaskSettings, updates: int, warmup: str | None) -> TaskSettings:

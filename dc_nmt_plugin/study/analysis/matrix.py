@@ -61,8 +61,12 @@ def measure(
         of: names or patterns of attentions; None: the last layer of every kind
         heads: mean, all, or the number of a head from 1
     """
-    dataset, row = _sentence(subject, sentence, index)
-    name = f"sentence {row + 1}" if sentence is None else "--sentence"
+    if sentence is None:
+        dataset, row = subject.dataset, (index or 1) - 1
+        name = f"sentence {row + 1}"
+    else:
+        pieces = segment(sentence, subject.run.data, subject.source_lang)
+        dataset, row, name = subject.encoded([pieces]), 0, "--sentence"
     attention_at = attentions_of(subject, dataset, row, name=name)
     matrices = []
     for site in _chosen(list(attention_at), of, subject.label):
@@ -71,13 +75,6 @@ def measure(
             rows = matrix.double().tolist()
             matrices.append(HeadWeights(site.name, head, queries, keys, rows))
     return Matrices([site.name for site in attention_at], matrices)
-
-
-def _sentence(subject: Subject, sentence: str | None, index: int | None) -> tuple[Any, int]:
-    """Returns a dataset, and the row of the sentence in it."""
-    if sentence is None:
-        return subject.dataset, (index or 1) - 1
-    return subject.encoded([segment(sentence, subject.run.data, subject.source_lang)]), 0
 
 
 def _chosen(sites: Sequence[Site], patterns: Sequence[str] | None, label: str) -> list[Site]:

@@ -106,18 +106,12 @@ class Subject(LoadedModel):
     def use(self, dataset: Any, sentences: int | None = None) -> None:
         """Takes the sentences of a dataset of fairseq."""
         self.dataset = dataset
-        self.numbers = self._short_enough(draw_numbers(len(dataset), sentences))
-        self.batches = list(self.batches_of(dataset, self.numbers))
-
-    def _short_enough(self, numbers: Sequence[int]) -> list[int]:
-        """Returns the sentences that fit the model's positions.
-
-        fairseq refuses the others, or leaves them out by --skip-invalid-size-inputs-valid-test.
-        """
+        drawn = np.array(draw_numbers(len(dataset), sentences))
+        # fairseq refuses sentences that do not fit the model's positions, or leaves them out
         skip = self._cfg.dataset.skip_invalid_size_inputs_valid_test
-        rows = np.array(numbers)
-        kept = self.task.filter_indices_by_size(rows, self.dataset, self.positions, skip)
-        return sorted(int(number) for number in kept)
+        kept = self.task.filter_indices_by_size(drawn, dataset, self.positions, skip)
+        self.numbers = sorted(int(number) for number in kept)
+        self.batches = list(self.batches_of(dataset, self.numbers))
 
     @property
     def size(self) -> int:

@@ -25,7 +25,7 @@ from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
 from dc_nmt_plugin.laboratory.evaluation.rows import PublishedScore, ResultTable
 from dc_nmt_plugin.laboratory.evaluation.systems import ComparedSystem, sides_of
 from dc_nmt_plugin.laboratory.evaluation.table_text import format_results
-from dc_nmt_plugin.laboratory.evaluation.texts import Processing, Sides, Texts
+from dc_nmt_plugin.laboratory.evaluation.texts import Sides, Texts
 from dc_nmt_plugin.laboratory.inference.packing import pack
 from dc_nmt_plugin.laboratory.inference.trained_run import TrainedRun
 from dc_nmt_plugin.laboratory.table import MARKDOWN
@@ -270,9 +270,8 @@ def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
 
 def test_tokenised_text_is_compared_with_one_reference():
     """A truecased reference is another text: every difference to it would count as the system's."""
-    as_given = Processing(("as given",), ("as given",))
-    raw = Sides(OTHER, REFERENCE, as_given)
-    lower = Sides(OTHER, [line.lower() for line in REFERENCE], as_given)
+    raw = Sides(OTHER, REFERENCE, "")
+    lower = Sides(OTHER, [line.lower() for line in REFERENCE], "")
     systems = [
         ComparedSystem(label, Texts(raw, tokenized, []), "de", None)
         for label, tokenized in (("one", raw), ("other", lower))
