@@ -86,10 +86,7 @@ def read_generated(
             settings = _printed_settings(message)
             check_free(path, settings)
             generated.subset = settings.get("gen_subset") or generated.subset
-            for flag in flags_of(SEARCH):
-                value = settings.get(setting_name(flag))
-                if value is not None and value is not False and value != "":
-                    generated.search[flag] = value
+            generated.search = _search_of(settings)
             generated.joined_by = settings.get("post_process")
         elif match := _LEFT_OUT.search(message):
             raise UserError(
@@ -144,6 +141,15 @@ def _printed_settings(line: str) -> dict[str, Any]:
     for name in ("task", "dataset", "common_eval"):
         settings |= groups.get(name) or {}
     return settings
+
+
+def _search_of(settings: Mapping[str, Any]) -> Flags:
+    search: Flags = {}
+    for flag in flags_of(SEARCH):
+        value = settings.get(setting_name(flag))
+        if value is not None and value is not False and value != "":
+            search[flag] = value
+    return search
 
 
 def check_free(origin: object, settings: Mapping[str, Any]) -> None:

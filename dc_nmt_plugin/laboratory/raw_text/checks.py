@@ -196,13 +196,8 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
             have different numbers of lines
     """
     scans = [[scan_lines(path, stream_lines(path)) for path in group] for group in groups]
-    for first, *others in scans:
-        for other in others:
-            if first.lines != other.lines:
-                raise UserError(
-                    f"{first.name} has {counted(first.lines, 'line')} but {other.name} has "
-                    f"{other.lines:,}: line n of one must translate line n of the other"
-                )
+    for group in scans:
+        _check_parallel(group)
     # text in Unicode's form NFD is a problem only where its language has text in NFC too
     mixed = [any(s.composed * RARE > s.lines for s in side) for side in zip(*scans, strict=True)]
     findings = []
@@ -210,6 +205,16 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
         for scan, is_mixed in zip(group, mixed, strict=True):
             findings += [f for f in scan.findings if is_mixed or f.kind != "form"]
     return scans, list(dict.fromkeys(findings))  # of a file that is given twice once
+
+
+def _check_parallel(group: Sequence[Scan]) -> None:
+    first, *others = group
+    for other in others:
+        if first.lines != other.lines:
+            raise UserError(
+                f"{first.name} has {counted(first.lines, 'line')} but {other.name} has "
+                f"{other.lines:,}: line n of one must translate line n of the other"
+            )
 
 
 def shared_lines(sets: Sequence[Sequence[Scan]]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 from collections import Counter
@@ -130,10 +129,7 @@ def _languages(flag: str, paths: Sequence[Path], codes: Sequence[str | None]) ->
         named = re.fullmatch(r"[A-Za-z]{2,3}([-_]\w+)?", suffix) and suffix not in ENDINGS
         if code is None and not named:
             raise UsageError(f"{flag}: {path} does not end in a language such as .de: give {side}")
-        try:
-            known.append(language(code or suffix))
-        except argparse.ArgumentTypeError as error:
-            raise UsageError(f"{side}: {error}") from error
+        known.append(code or language(suffix))
     return known[0], known[1]
 
 

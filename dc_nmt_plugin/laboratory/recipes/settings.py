@@ -172,10 +172,9 @@ def _sized(values: dict[str, Any], family: Family, arch: str, size: str | None) 
     if size in task_sizes:
         return str(size), arch
     if size is not None and "--encoder-embed-dim" in values.get("flags", "").split():
-        others = f"; it has the sizes {', '.join(task_sizes)}" if task_sizes else ""
         raise UsageError(
-            f"--size {size}: the recipe's own flags set the model's width{others}. For another, "
-            "change the recipe, or give --encoder-embed-dim and the others behind it with --name"
+            f"--size {size}: the recipe's own flags set the model's width; change the recipe, or "
+            "give --encoder-embed-dim and the others behind it with --name"
         )
     suffix = values.get("size", "") if size is None else size.replace("base", "")
     # a size in the name of the architecture wins
