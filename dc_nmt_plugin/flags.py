@@ -40,7 +40,7 @@ PLACE = "names a folder of this machine"
 # of fairseq-generate
 SEARCH = "decides which translation is found"
 FILES = "says what is translated, not how"
-WITHOUT_EFFECT = "has no effect where a loaded model translates"
+WITHOUT_EFFECT = "has no effect, or a wrong one, where a loaded model translates"
 # of both: set by a command, so that a user's value would be lost
 SET_BY_RECIPES = "set by train, evaluate and run"
 SET_BY_RUNS = "set by translate"
@@ -95,7 +95,8 @@ FLAGS = {
     "bpe": Flag((WITHOUT_EFFECT,)),
     "constraints": Flag((WITHOUT_EFFECT,), free="None"),
     "decode-with": Flag((SEARCH, SET_BY_ANALYSES)),
-    "diverse-beam-groups": Flag((), free="-1"),
+    # of several sentences, fairseq takes the penalty of another one
+    "diverse-beam-groups": Flag((WITHOUT_EFFECT,), free="-1"),
     "diversity-rate": Flag((), free="-1.0"),
     "gen-subset": Flag(
         (FILES, SET_BY_RECIPES, SET_BY_RUNS, SET_BY_ANALYSES), f"--subset of {_BY_EVALUATE}"

@@ -72,8 +72,6 @@ def main(argv: Sequence[str]) -> int:
     if table is None:
         table = _collect(args)
     if args.out:
-        if args.out.is_file():
-            type(table).read(args.out)  # not over another kind of file, such as a run's record
         write_json(args.out, asdict(table))
     if args.json and args.columns:
         print_columns(result_columns(table), args.columns)

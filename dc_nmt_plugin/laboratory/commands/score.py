@@ -8,7 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ...errors import counted, notify, printable
-from ...runs.finding import is_run
 from ...runs.record import Decoding, Record
 from ...steps import stamp_of
 from ...text.languages import language
@@ -39,9 +38,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--generate-log", type=Path, metavar="FILE", help="its log, where the speed is only there"
     )
-    parser.add_argument(
-        "--reference", type=Path, metavar="FILE", help="raw text, one sentence a line"
-    )
+    parser.add_argument("--reference", metavar="FILE", help="raw text, one sentence a line")
     add_plain_text(parser)
     parser.add_argument("--source", metavar="FILE", help="raw text, for the record")
     parser.add_argument("--source-lang", type=language, metavar="LANG", help="for the record")
@@ -67,20 +64,15 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
-    options = parser()
-    args = options.parse_args(argv)
+    args = parser().parse_args(argv)
     metrics = find_metrics("--metrics", args.metrics) if args.metrics is not None else None
-    if is_run(args.file):
-        options.error(f"{args.file}: is a run or a record; dc-nmt results shows its scores")
-    if args.target_lang is None:
-        options.error("--target-lang: is missing; name the language of the hypotheses")
-    from ..evaluation.generated import kind_of
     from ..evaluation.scoring import ScoreOptions, score_translation
+    from ..evaluation.systems import PlainTextOptions, files_of_text
 
-    kind = kind_of(args.file, tokenized=args.tokenized)
+    files = files_of_text(args.file, values_of(PlainTextOptions, args))
     stamp = stamp_of(list(argv)) if args.out else None  # dc-nmt evaluate asks whether it is done
     record, decoding, warnings = score_translation(
-        values_of(ScoreOptions, args, metrics=metrics, kind=kind, stamp=stamp)
+        values_of(ScoreOptions, args, files=files, metrics=metrics, stamp=stamp)
     )
     for warning in warnings:
         notify(f"warning: {warning}")

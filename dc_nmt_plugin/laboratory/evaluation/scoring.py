@@ -14,7 +14,6 @@ from ...runs.record import (
     SCHEMA,
     Data,
     Decoding,
-    Kind,
     Record,
     Score,
     TextFile,
@@ -34,16 +33,10 @@ OF_TRANSLATION = ("search", "checkpoint", "averaged", "updates", "device")
 class ScoreOptions:
     """Options of ``dc-nmt score``."""
 
-    file: Path  # of the hypotheses
-    kind: Kind
-    target_lang: str
+    files: TextFiles
     source_lang: str | None = None
     generate_log: Path | None = None  # of fairseq-generate, where the speed is only there
-    reference: Path | None = None  # raw text
-    tokenized_reference: str | None = None
     source: str | None = None  # raw text
-    tokenizer: str | None = None  # of the text before BPE
-    truecased: bool = False
     metrics: Sequence[Metric] | None = None  # None: all that papers use for the language
     paper: str | None = None  # metric that is marked as the paper's
     main: str | None = None  # the same, of one's own text
@@ -63,15 +56,15 @@ def score_translation(options: ScoreOptions) -> tuple[Record, Decoding, list[str
     Raises:
         UserError: files that do not belong together, or are no translation
     """
-    files = _files(options)
+    files = options.files
     generated = None
-    if options.kind == "generated":
-        generated = read_generated(options.file, options.generate_log)
+    if files.kind == "generated":
+        generated = read_generated(files.hypotheses, options.generate_log)
         # a set with a name of its own, such as tst2013 or test2017, is test or test1 for fairseq
         of_fairseq = options.subset in ("train", "valid", "test")
         if of_fairseq and generated.subset not in (None, options.subset):
             raise UsageError(
-                f"--subset {options.subset}: {options.file} is of the set {generated.subset}"
+                f"--subset {options.subset}: {files.hypotheses} is of the set {generated.subset}"
             )
         files = replace(files, joined_by=generated.joined_by)
     texts = load_texts(files)
@@ -94,20 +87,9 @@ def score_translation(options: ScoreOptions) -> tuple[Record, Decoding, list[str
     return record, decoding, texts.warnings
 
 
-def _files(options: ScoreOptions) -> TextFiles:
-    return TextFiles(
-        hypotheses=str(options.file),
-        kind=options.kind,
-        target_lang=options.target_lang,
-        tokenizer=options.tokenizer or "none",
-        reference=str(options.reference) if options.reference else None,
-        tokenized_reference=options.tokenized_reference,
-        truecased=options.truecased,
-    )
-
-
 def _is_read(path: Path, options: ScoreOptions) -> bool:
-    read = [options.file, options.source, options.tokenized_reference, options.reference]
+    files = options.files
+    read = [files.hypotheses, files.reference, files.tokenized_reference, options.source]
     return any(is_same_file(path, Path(file)) for file in (*read, options.out) if file)
 
 
@@ -118,11 +100,12 @@ def _scores(options: ScoreOptions, texts: Texts) -> list[Score]:
     marked = options.main or options.paper
     paper = find_metrics("--main" if options.main else "--paper", marked)[0] if marked else None
     tokenized, references = texts.tokenized is not None, texts.raw.references
-    names = default_metrics(options.target_lang, tokenized, references)
+    target_lang = options.files.target_lang
+    names = default_metrics(target_lang, tokenized, references)
     metrics = list(options.metrics or [METRICS[name] for name in names])
     if paper and paper not in metrics:
         metrics.append(paper)
-    return [texts.score(metric, options.target_lang, metric is paper) for metric in metrics]
+    return [texts.score(metric, target_lang, metric is paper) for metric in metrics]
 
 
 def _decoding(options: ScoreOptions, files: TextFiles, generated: Generated | None) -> Decoding:
@@ -131,10 +114,8 @@ def _decoding(options: ScoreOptions, files: TextFiles, generated: Generated | No
     def text(path: Path | str | None) -> TextFile | None:
         return text_file(folder, path) if path else None
 
-    reference = text(options.reference)
-    plain = options.detokenized
-    if plain is None and files.kind == "raw":
-        plain = options.file
+    reference = text(files.reference)
+    plain = options.detokenized or (files.hypotheses if files.kind == "raw" else None)
     decoding = Decoding(
         options.decoding or "",
         options.subset or "test",
@@ -143,7 +124,7 @@ def _decoding(options: ScoreOptions, files: TextFiles, generated: Generated | No
         tokenizer=files.tokenizer,
         truecased=files.truecased,
         references=(reference,) if reference else (),
-        tokenized_reference=text(options.tokenized_reference),
+        tokenized_reference=text(files.tokenized_reference),
         source=text(options.source),
         plain=path_from(folder, plain) if plain else None,
         stamp=options.stamp,
@@ -176,7 +157,7 @@ def _named(options: ScoreOptions, record: Record | None) -> Record:
         of_run = options.out.name == RECORD
         name = options.out.resolve().parent.name if of_run else options.out.stem
     if record is None:
-        data = Data(options.source_lang, options.target_lang)
+        data = Data(options.source_lang, options.files.target_lang)
         return Record(schema=SCHEMA, name=name, system=name, data=data)
     if not options.name:
         return record

@@ -75,7 +75,7 @@ def load_systems(
             files = files_of(item)
             check_free(item.path, {setting_name(k): v for k, v in item.decoding.search.items()})
         else:
-            files = _files_of_text(item, options, of_run)
+            files = files_of_text(item, options, of_run)
         run = item if isinstance(item, Run) else None
         loaded.append(ComparedSystem(label, load_texts(files), files.target_lang, run))
     _check_same_test(loaded)
@@ -86,16 +86,11 @@ def files_of(run: Run) -> TextFiles:
     """Returns the files that a run was scored with, where they are now.
 
     Raises:
-        UserError: no hypotheses, several references, or a missing one or another text in its place
+        UserError: no hypotheses, or a missing reference or another text in its place
     """
     decoding = run.decoding
     if decoding.hypotheses is None:
         raise UserError(f"{run.path}: has no hypotheses: score it with --detokenized FILE")
-    if len(decoding.references) > 1:
-        raise UserError(
-            f"{run.path}: was scored against {len(decoding.references)} references, and systems "
-            "are compared on one; score it again with one --reference"
-        )
     (raw,) = decoding.references or (None,)
     reference = located(run.path, run.record, raw)
     if reference and not Path(reference).exists():
@@ -182,16 +177,22 @@ def default_metric(baseline: ComparedSystem) -> Metric:
     return METRICS[default_bleu(language, texts.raw.references)]
 
 
-def _files_of_text(path: Path, options: PlainTextOptions, like: TextFiles | None) -> TextFiles:
-    """Returns the files of plain text, with these options, else those of the first run."""
+def files_of_text(
+    path: Path, options: PlainTextOptions, like: TextFiles | None = None
+) -> TextFiles:
+    """Returns the files of plain text, with these options, else those of a run.
+
+    Raises:
+        UserError: a language or reference is missing
+    """
     kind = kind_of(path, tokenized=options.tokenized)
     language = options.target_lang or (like.target_lang if like else None)
     if language is None:
-        raise UserError(f"{path}: plain text needs --target-lang")
+        raise UserError(f"{path}: needs --target-lang")
     reference, tokenized_reference = options.reference, options.tokenized_reference
     if reference is None and tokenized_reference is None:
         if like is None:
-            raise UserError(f"{path}: plain text needs --reference or --tokenized-reference")
+            raise UserError(f"{path}: needs --reference (raw text) or --tokenized-reference")
         reference, tokenized_reference = like.reference, like.tokenized_reference
     return TextFiles(
         str(path),

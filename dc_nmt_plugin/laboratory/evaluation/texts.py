@@ -186,8 +186,6 @@ def _read_references(files: TextFiles, count: int) -> tuple[list[str] | None, li
         raw = _read_reference(files.reference, count, files)
     if files.tokenized_reference:
         tokenized = _read_reference(files.tokenized_reference, count, files, files.marks)
-    if raw is None and tokenized is None:
-        raise UserError("no reference: give --reference (raw text) or --tokenized-reference")
     return raw, tokenized
 
 

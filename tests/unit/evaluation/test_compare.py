@@ -140,7 +140,7 @@ def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch)
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("base good --reference ref.en", "plain text needs --target-lang"),
+        ("base good --reference ref.en", "base: needs --target-lang"),
         ("misspelt base", "misspelt: cannot be read"),
         (f"{TEXT} --metric multi-bleu", "multi-bleu scores tokenised text"),
         (f"{TEXT} --names one", "--names: 1 for 2 systems"),

@@ -198,8 +198,6 @@ def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
     assert (dual["label"], dual["seeds"], dual["deviation"]) == ("dc", 1, None)
     assert dual["difference"] == pytest.approx(dual["score"] - 100, abs=1e-3)  # of seed 1 of both
     assert (plain["compared_seeds"], dual["compared_seeds"]) == (None, ["1"])
-    with pytest.raises(UserError, match=r"run\.json: "):  # which stays as it is
-        results(*runs, "--out", task / "dc-s1/run.json")
     results(*runs, "--over-seeds", "--baseline", "dc")
     printed = capsys.readouterr().out
     assert "plain, 2 seeds" in printed and " ± " in printed
