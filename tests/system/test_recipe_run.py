@@ -340,6 +340,7 @@ def test_another_set_than_that_of_the_output_is_refused(copy, capsys):
     before = (copy / "run.json").read_bytes()
     assert cli.main([*words, "--subset", "valid"]) == 2
     assert "--subset valid: " in capsys.readouterr().err
+    assert (copy / "run.json").read_bytes() == before
     other = (copy / "generate/generate-test.txt").rename(copy / "generate/generate-valid.txt")
     words[1] = str(other)
     # without its settings the output has the set of its name
