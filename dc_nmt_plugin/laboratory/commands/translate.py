@@ -13,7 +13,6 @@ from pathlib import Path
 
 from ...errors import notify
 from ...text.lines import decoded, read_lines
-from ..raw_text.checks import refuse, scan_lines
 from ..raw_text.tokenizers import TOKENIZERS
 from .parser import Parser, add_user_dir
 
@@ -106,13 +105,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def _lines(file: str) -> Iterable[str]:
-    """Returns the lines of a checked file, or of standard input as they arrive."""
+    """Returns the lines of a file, or of standard input as they arrive."""
     if file == "-":
         return decoded(sys.stdin.buffer, "standard input")
-    lines = read_lines(file, fix=True)
-    findings = scan_lines(file, lines).findings
-    refuse(findings)
-    for finding in findings:
-        if finding.kind in ("tokenized", "unseen"):
-            notify(f"warning: {finding}")
-    return lines
+    return read_lines(file, fix=True)

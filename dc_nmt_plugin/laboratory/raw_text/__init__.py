@@ -29,12 +29,3 @@ class TextSettings(msgspec.Struct, frozen=True):
         if undone == "raw":
             return "none"
         return "moses-a" if undone == "moses" and self.hyphens else undone
-
-    @property
-    def stamp(self) -> str:
-        """Returns the settings in a few words: the tokenizer's name if nothing else is set."""
-        words: list[str] = [self.tokenizer]
-        words += ["hyphens"] * self.hyphens + ["punctuation"] * self.punctuation
-        words += [self.casing] if self.casing != "keep" else []
-        words += [f"{self.max_tokens}/{self.ratio:g}"] if self.max_tokens or self.ratio else []
-        return " ".join(words)

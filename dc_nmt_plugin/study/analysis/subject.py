@@ -106,10 +106,12 @@ class Subject(LoadedModel):
     def use(self, dataset: Any, sentences: int | None = None) -> None:
         """Takes the sentences of a dataset of fairseq."""
         self.dataset = dataset
-        drawn = np.array(draw_numbers(len(dataset), sentences))
+        drawn: Sequence[int] = range(len(dataset))
+        if sentences is not None:  # the same ones in every call
+            drawn = random.Random(1).sample(drawn, sentences)
         # fairseq refuses sentences that do not fit the model's positions, or leaves them out
         skip = self._cfg.dataset.skip_invalid_size_inputs_valid_test
-        kept = self.task.filter_indices_by_size(drawn, dataset, self.positions, skip)
+        kept = self.task.filter_indices_by_size(np.array(drawn), dataset, self.positions, skip)
         self.numbers = sorted(int(number) for number in kept)
         self.batches = list(self.batches_of(dataset, self.numbers))
 
@@ -169,10 +171,3 @@ class Subject(LoadedModel):
             for number, tokens in zip(batch["id"].tolist(), hypotheses, strict=True):
                 translations[number] = self.target_text(tokens)
         return translations
-
-
-def draw_numbers(size: int, sentences: int | None) -> list[int]:
-    """Draws `sentences` numbers out of `size`, rising, the same in every call."""
-    if sentences is None:
-        return list(range(size))
-    return sorted(random.Random(1).sample(range(size), sentences))

@@ -190,7 +190,7 @@ def test_truecased_output_begins_with_capitals_in_its_raw_text_only(folder):
         ({"ref": "Das Haus\nGrün @-@ blau\n"}, "--reference ref",
          "looks tokenised .'@-@' in line 2.* --tokenized-reference"),
         ({"ref": "Das Haus.\nEin <unk>.\n"}, "--reference ref", "<unk> in 1 reference, .* line 2"),
-        ({"ref": "Das Haus.\n \n"}, "--reference ref", "ref: 1 blank line, first in line 2"),
+        ({"ref": "Das Haus.\n \n"}, "--reference ref", "ref, line 2: the line is blank"),
         ({}, "--reference ref --metrics bleu,chrf", "--metrics: 'bleu' is not one of mteval-v13a"),
         ({}, "--reference ref --metrics multi-bleu", "multi-bleu scores tokenised text"),
     ],

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from unicodedata import normalize
 
 import pytest
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.laboratory.raw_text import TextSettings
 from dc_nmt_plugin.laboratory.raw_text.checks import (
     SYMBOLS,
@@ -20,7 +18,6 @@ from dc_nmt_plugin.laboratory.raw_text.checks import (
     unicode_form,
 )
 from dc_nmt_plugin.laboratory.raw_text.preparation import tokenise
-from dc_nmt_plugin.text.lines import read_lines
 
 PAIRS = 300
 
@@ -205,10 +202,3 @@ def test_the_marks_of_the_tokenizer_split_are_scored(here, capsys):
     words = ["score", "hyp", "--tokenized", "--tokenizer", "split", "--reference", "ref"]
     code, out, err = called(capsys, *words, "--target-lang", "en", "--metrics", "multi-bleu")
     assert code == 0 and "100.00" in out, err
-
-
-def test_a_pipe_is_refused_with_its_reason():
-    end, beginning = os.pipe()
-    os.close(beginning)
-    with pytest.raises(UserError, match="cannot be read: a pipe is read once"):
-        read_lines(f"/dev/fd/{end}")
