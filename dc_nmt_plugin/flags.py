@@ -39,7 +39,7 @@ LENGTH = "changes how much is done, not how fast, or is known with the prepared 
 PLACE = "names a folder of this machine"
 # of fairseq-generate
 SEARCH = "decides which translation is found"
-FILES = "says what is translated, not how"
+INPUT = "says what is translated, not how"
 WITHOUT_EFFECT = "has no effect, or a wrong one, where a loaded model translates"
 # of both: set by a command, so that a user's value would be lost
 SET_BY_RECIPES = "set by train, evaluate and run"
@@ -81,14 +81,14 @@ FLAGS = {
     "save-dir": Flag((PLACE, SET_BY_RECIPES), "--out and --name of dc-nmt run"),
     "save-interval-updates": Flag((LENGTH,), "save_every"),
     "seed": Flag((), "--seed of dc-nmt run"),
-    "source-lang": Flag((FILES, SET_BY_RUNS), "pair"),
+    "source-lang": Flag((INPUT, SET_BY_RUNS), "pair"),
     "stop-min-lr": Flag((STOPPING,)),
     "stop-time-hours": Flag((STOPPING,)),
-    "target-lang": Flag((FILES, SET_BY_RUNS), "pair"),
-    "task": Flag((FILES, SET_BY_RUNS, SET_BY_ANALYSES)),
+    "target-lang": Flag((INPUT, SET_BY_RUNS), "pair"),
+    "task": Flag((INPUT, SET_BY_RUNS, SET_BY_ANALYSES)),
     "total-num-update": Flag((LENGTH,)),
     "update-freq": Flag((), "tokens and max_tokens"),
-    "user-dir": Flag((PLACE, FILES, SET_BY_RUNS, SET_BY_ANALYSES), "dc-nmt run"),
+    "user-dir": Flag((PLACE, INPUT, SET_BY_RUNS, SET_BY_ANALYSES), "dc-nmt run"),
     "warmup-updates": Flag((LENGTH,)),
     # of fairseq-generate alone
     "beam": Flag((SEARCH,)),
@@ -99,7 +99,7 @@ FLAGS = {
     "diverse-beam-groups": Flag((WITHOUT_EFFECT,), free="-1"),
     "diversity-rate": Flag((), free="-1.0"),
     "gen-subset": Flag(
-        (FILES, SET_BY_RECIPES, SET_BY_RUNS, SET_BY_ANALYSES), f"--subset of {_BY_EVALUATE}"
+        (INPUT, SET_BY_RECIPES, SET_BY_RUNS, SET_BY_ANALYSES), f"--subset of {_BY_EVALUATE}"
     ),
     "input": Flag((SET_BY_RUNS,)),
     "length-penalty": Flag((SEARCH,)),
@@ -112,11 +112,11 @@ FLAGS = {
     "min-len": Flag((SEARCH,)),
     "nbest": Flag((WITHOUT_EFFECT,)),
     "no-aux-fusion": Flag((SEARCH, SET_BY_ANALYSES)),
-    "path": Flag((FILES, SET_BY_RECIPES, SET_BY_RUNS, SET_BY_ANALYSES), _BY_EVALUATE),
+    "path": Flag((INPUT, SET_BY_RECIPES, SET_BY_RUNS, SET_BY_ANALYSES), _BY_EVALUATE),
     "prefix-size": Flag((WITHOUT_EFFECT,), free="0"),
     "print-alignment": Flag((WITHOUT_EFFECT,)),
     "replace-unk": Flag((WITHOUT_EFFECT,)),
-    "results-path": Flag((FILES, SET_BY_RECIPES, WITHOUT_EFFECT), _BY_EVALUATE),
+    "results-path": Flag((INPUT, SET_BY_RECIPES, WITHOUT_EFFECT), _BY_EVALUATE),
     "sacrebleu": Flag((WITHOUT_EFFECT,)),
     "sampling": Flag((), free="False"),
     "score-reference": Flag((WITHOUT_EFFECT,), free="False"),

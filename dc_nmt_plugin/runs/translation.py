@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..checkpoints.loading import averaged_names, updates_of
 from ..checkpoints.names import BEST
-from ..flags import FILES, flags_of, typed_flags
+from ..flags import INPUT, flags_of, typed_flags
 from ..machine import used_device
 from ..steps import PART
 from .finding import path_from, preparation_of
@@ -36,8 +36,8 @@ def enter_translation(
     if not name or not (folder / RECORD).is_file() or folder not in checkpoint.resolve().parents:
         return
     split, decoding = _named(name[1] or "", subset, data)
-    files = flags_of(FILES)
-    search = {flag: value for flag, value in typed_flags(words).items() if flag not in files}
+    inputs = flags_of(INPUT)
+    search = {flag: value for flag, value in typed_flags(words).items() if flag not in inputs}
     names = averaged_names(str(checkpoint))
     entry = Decoding(
         decoding,

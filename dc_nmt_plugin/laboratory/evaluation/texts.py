@@ -12,7 +12,7 @@ from ...text.lines import read_lines
 from ..raw_text.checks import looks_raw, refuse, scan_lines, tokenized_sign, unicode_form
 from ..raw_text.tokenizers import MOSES, detokenize, tokenize
 from .generated import UNKNOWN, check_targets, read_generated
-from .metrics import DOTLESS, Metric
+from .metrics import Metric
 
 
 @dataclass(frozen=True)
@@ -270,10 +270,7 @@ def _case_warnings(files: TextFiles, text: Sides) -> list[str]:
     lower = [side for side, lines in sides.items() if all(line == line.lower() for line in lines)]
     if len(lower) != 1:
         return []
-    remedy = "see the metrics with -lc"
-    if files.target_lang in DOTLESS:
-        remedy = f"lower-case both as {files.target_lang} does, as metrics with -lc make i of I"
-    return [f"{files.hypotheses}: only the {lower[0]} are lower-cased: {remedy}"]
+    return [f"{files.hypotheses}: only the {lower[0]} are lower-cased: lower-case both sides"]
 
 
 def _form_warnings(files: TextFiles, text: Sides) -> list[str]:
