@@ -94,7 +94,7 @@ def compare(
 ) -> ComparisonReport:
     """Tests the systems, and writes the requested texts."""
     from ..evaluation.significance import t_tests
-    from ..evaluation.systems import sides_of, test_systems
+    from ..evaluation.systems import score_and_test, sides_of
     from ..evaluation.table_text import difference_notes
 
     sides = sides_of(systems, metric)
@@ -111,7 +111,7 @@ def compare(
     tests = t_tests(texts, references, language, metric) if args.t_test else []
     steps = f"paired bootstrap of {len(texts)} systems, {counted(len(references), 'sentence')}"
     notify(f"dc-nmt compare: {steps}")
-    tested = test_systems({system.label: {"": system} for system in systems}, metric)
+    tested = score_and_test({system.label: {"": system} for system in systems}, metric)
     notes = []
     for label, side in sides.items():
         if side.processing != first.processing:

@@ -33,8 +33,8 @@ from .systems import (
     default_metric,
     labelled,
     load_systems,
+    score_and_test,
     table_labels,
-    test_systems,
 )
 from .table_text import FURTHER
 
@@ -81,7 +81,7 @@ def collect(
     metric = metric or default_metric(loaded[0])
     rest = iter(loaded)
     systems = {label: {seed: next(rest) for seed in group} for label, group in groups.items()}
-    tested = test_systems(systems, metric)
+    tested = score_and_test(systems, metric)
     comparisons = {comparison.name: comparison for comparison in tested.comparisons}
     rows = []
     for label, group in groups.items():

@@ -131,7 +131,7 @@ def sides_of(systems: Sequence[ComparedSystem], metric: Metric) -> dict[str, Sid
 
 
 @dataclass(frozen=True)
-class TestedSystems:
+class SystemScores:
     """Scores and tests of systems by one metric; the first system is the baseline."""
 
     signature: str  # of the metric
@@ -139,9 +139,9 @@ class TestedSystems:
     comparisons: list[Comparison]
 
 
-def test_systems(
+def score_and_test(
     systems: Mapping[str, Mapping[str, ComparedSystem]], metric: Metric
-) -> TestedSystems:
+) -> SystemScores:
     """Scores systems, and tests their differences to the first one.
 
     Args:
@@ -160,7 +160,7 @@ def test_systems(
             for label, seeds in systems.items()
         }
         comparisons = compare_systems(hypotheses, first.references, language, metric)
-    return TestedSystems(signature, len(first.hypotheses), comparisons)
+    return SystemScores(signature, len(first.hypotheses), comparisons)
 
 
 def default_metric(baseline: ComparedSystem) -> Metric:
