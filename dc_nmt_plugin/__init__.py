@@ -14,7 +14,7 @@ __version__ = "1.0.0"
 
 # public name → where it is
 _PUBLIC = {
-    "load": "laboratory.inference.loaded_run:load_run",
+    "load": "laboratory.inference.loaded_run:LoadedRun",
     "recording": "modules.core.recording:recording",
     "build": "models.transformer.model:build",
     "TransformerConfig": "models.transformer.config:TransformerConfig",

@@ -10,10 +10,9 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 from . import __version__
-from .errors import TextWarning, UsageError, UserError, check_choices, notify
+from .errors import UsageError, UserError, check_choices, notify
 from .files import MAKE_ROOM, no_space
 from .flags import USER_DIR_VARIABLE
 from .laboratory import run_command
@@ -72,8 +71,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     program = f"dc-nmt {name}" if name in COMMANDS else "dc-nmt"
     logging.disable(logging.INFO)  # fairseq announces what it lacks for speech
     warnings.simplefilter("ignore")  # of Hydra and torch, about how fairseq calls them
-    warnings.simplefilter("always", TextWarning)
-    warnings.showwarning = _print_warning
     # a request to end also ends the programs that this process started
     before = {request: signal.getsignal(request) for request in (signal.SIGTERM, signal.SIGHUP)}
     for request, handler in before.items():
@@ -127,10 +124,6 @@ def _run(name: str, words: list[str]) -> int:
         if end.code:
             raise
         return 0  # of --help
-
-
-def _print_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    notify(f"warning: {message}")
 
 
 def _sentence(error: Exception) -> str | None:

@@ -38,10 +38,6 @@ def notify(*lines: object, out: bool = False) -> None:
     print(*map(printable, lines), sep="\n", file=stream, flush=True)
 
 
-class TextWarning(UserWarning):
-    """Warned of text that a model or a figure cannot show as it should: ``dc-nmt`` prints it."""
-
-
 def counted(number: int, noun: str) -> str:
     """Returns a number with its noun: ``1 line``, ``2,000 lines``, ``0 hypotheses``."""
     plural = f"{noun[:-2]}es" if noun.endswith("is") else f"{noun}s"

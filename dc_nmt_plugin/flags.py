@@ -1,10 +1,15 @@
-"""Flags in command lines of fairseq, their values, and settings of parsed flags."""
+"""Flags of fairseq: a table of what this package knows of them, and words of command lines.
+
+:data:`FLAGS` is for flags what ``modules/mechanisms.py`` is for mechanisms. What a flag changes
+between two runs is in ``runs/differences.py``.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 # models in fairseq's registry
@@ -26,8 +31,107 @@ JOINT_LOSSES = {"joint_label_smoothed_cross_entropy", *PUBLISHED}
 STOCK_LOSSES = {"cross_entropy", "label_smoothed_cross_entropy"}  # fairseq's own
 
 SHORT = {"-a": "--arch", "-s": "--source-lang", "-t": "--target-lang"}  # fairseq's short forms
-# flags and settings of a training whose values are folders of this machine
-PLACES = ("user-dir", "save-dir", "mechanism-folders")
+
+# kinds of flags, of fairseq-train
+PRECISION = "precision in which a model is trained"
+STOPPING = "ends a training where it learns no more"
+LENGTH = "changes how much is done, not how fast, or is known with the prepared text alone"
+PLACE = "names a folder of this machine"
+# of fairseq-generate
+SEARCH = "decides which translation is found"
+INPUT = "says what is translated, not how"
+WITHOUT_EFFECT = "has no effect, or a wrong one, where a loaded model translates"
+# of both: set by a command, so that a user's value would be lost
+SET_BY_RECIPES = "set by train, evaluate and run"
+SET_BY_RUNS = "set by translate"
+SET_BY_ANALYSES = "set by analyze and probe"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """What this package knows of a flag.
+
+    Attributes:
+        kinds: some of those above
+        elsewhere: key of a recipe, or option of a command, that sets it in a recipe's place
+        free: value with which fairseq-generate is free to choose the best translation
+    """
+
+    kinds: tuple[str, ...] = ()
+    elsewhere: str = ""
+    free: str | None = None
+
+
+_BY_EVALUATE = "dc-nmt evaluate"
+FLAGS = {
+    "amp": Flag((PRECISION,)),
+    "arch": Flag((SET_BY_RECIPES,), "archs"),
+    "bf16": Flag((PRECISION, SEARCH)),
+    "fp16": Flag((PRECISION,)),
+    "distributed-world-size": Flag((), "--gpus of dc-nmt run"),
+    "keep-interval-updates": Flag((LENGTH,), "average"),
+    "log-interval": Flag((LENGTH,)),
+    "max-epoch": Flag((STOPPING,)),
+    "max-tokens-valid": Flag((LENGTH,)),
+    "max-update": Flag((LENGTH,), "updates"),
+    "mechanism-folders": Flag((PLACE,)),
+    "memory-efficient-bf16": Flag((PRECISION,)),
+    "memory-efficient-fp16": Flag((PRECISION,)),
+    "patience": Flag((STOPPING,)),
+    "save-dir": Flag((PLACE, SET_BY_RECIPES), "--out and --name of dc-nmt run"),
+    "save-interval-updates": Flag((LENGTH,), "save_every"),
+    "seed": Flag((), "--seed of dc-nmt run"),
+    "source-lang": Flag((INPUT, SET_BY_RUNS), "pair"),
+    "stop-min-lr": Flag((STOPPING,)),
+    "stop-time-hours": Flag((STOPPING,)),
+    "target-lang": Flag((INPUT, SET_BY_RUNS), "pair"),
+    "task": Flag((INPUT, SET_BY_RUNS, SET_BY_ANALYSES)),
+    "total-num-update": Flag((LENGTH,)),
+    "update-freq": Flag((), "tokens and max_tokens"),
+    "user-dir": Flag((PLACE, INPUT, SET_BY_RUNS, SET_BY_ANALYSES), "dc-nmt run"),
+    "warmup-updates": Flag((LENGTH,)),
+    # of fairseq-generate alone
+    "beam": Flag((SEARCH,)),
+    "bpe": Flag((WITHOUT_EFFECT,)),
+    "constraints": Flag((WITHOUT_EFFECT,), free="None"),
+    "decode-with": Flag((SEARCH, SET_BY_ANALYSES)),
+    # of several sentences, fairseq takes the penalty of another one
+    "diverse-beam-groups": Flag((WITHOUT_EFFECT,), free="-1"),
+    "diversity-rate": Flag((), free="-1.0"),
+    "gen-subset": Flag(
+        (INPUT, SET_BY_RECIPES, SET_BY_RUNS, SET_BY_ANALYSES), f"--subset of {_BY_EVALUATE}"
+    ),
+    "input": Flag((SET_BY_RUNS,)),
+    "length-penalty": Flag((SEARCH,)),
+    "lenpen": Flag((SEARCH,)),
+    "lm-path": Flag((WITHOUT_EFFECT,)),
+    "mask-source-layers": Flag((SEARCH,)),
+    "match-source-len": Flag((), free="False"),
+    "max-len-a": Flag((SEARCH,)),
+    "max-len-b": Flag((SEARCH,)),
+    "min-len": Flag((SEARCH,)),
+    "nbest": Flag((WITHOUT_EFFECT,)),
+    "no-aux-fusion": Flag((SEARCH, SET_BY_ANALYSES)),
+    "path": Flag((INPUT, SET_BY_RECIPES, SET_BY_RUNS, SET_BY_ANALYSES), _BY_EVALUATE),
+    "prefix-size": Flag((WITHOUT_EFFECT,), free="0"),
+    "print-alignment": Flag((WITHOUT_EFFECT,)),
+    "replace-unk": Flag((WITHOUT_EFFECT,)),
+    "results-path": Flag((INPUT, SET_BY_RECIPES, WITHOUT_EFFECT), _BY_EVALUATE),
+    "sacrebleu": Flag((WITHOUT_EFFECT,)),
+    "sampling": Flag((), free="False"),
+    "score-reference": Flag((WITHOUT_EFFECT,), free="False"),
+    "scoring": Flag((WITHOUT_EFFECT,)),
+    "skip-invalid-size-inputs-valid-test": Flag((SET_BY_RUNS,)),
+    "tokenizer": Flag((SET_BY_RUNS,)),
+}
+
+
+def flags_of(kind: str) -> tuple[str, ...]:
+    """Returns the names, without dashes, of the flags of a kind."""
+    return tuple(name for name, flag in FLAGS.items() if kind in flag.kinds)
+
+
+PLACES = flags_of(PLACE)
 
 
 def flag_name(setting: str) -> str:

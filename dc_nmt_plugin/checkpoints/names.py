@@ -11,8 +11,6 @@ UPDATE = re.compile(r"checkpoint_\d+_(\d+)\.pt")
 # of fairseq-train, without .pt: checkpoint3, checkpoint_3_400, checkpoint.best_loss_2.10
 OF_TRAINING = r"checkpoint(?:\d+|_\d+_\d+|_best|_last|\.best_\w+_[\d.]+)"
 MEAN = "average/checkpoint.pt"  # in the folder of a recipe's run
-# also of evaluate --average N
-ANY_MEAN = re.compile(r".*/average(?:-\d+)?/checkpoint\.pt")
 # in the folder of a run, best first
 CHECKPOINTS = (
     MEAN,

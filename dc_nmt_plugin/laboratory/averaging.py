@@ -27,12 +27,10 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     down, as in fairseq's script.
 
     Raises:
-        UserError: unreadable checkpoints, the same file twice, parameters that are not
-            finite, or checkpoints of different trainings: of their architectures, languages,
-            seeds, dictionaries, parameter names, types or shapes.
+        UserError: unreadable checkpoints, parameters that are not finite, or checkpoints of
+            different trainings: of their architectures, languages, seeds, dictionaries, parameter
+            names, types or shapes.
     """
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise UserError("a checkpoint is given twice: " + ", ".join(map(str, paths)))
     state, sums = _summed(paths)
     means = {name: _mean(sums[name], len(paths), last) for name, last in state["model"].items()}
     state["model"] = share_equal(means)  # otherwise the file has shared embeddings several times
@@ -105,10 +103,8 @@ def find_checkpoints(folder: Path, *, last: int | None, kind: str | None) -> lis
     `kind` may be None for a folder with one kind.
 
     Raises:
-        UserError: no folder, no `last`, two kinds, or fewer checkpoints than `last`
+        UserError: no `last`, two kinds, or fewer checkpoints than `last`
     """
-    if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder of checkpoints")
     if last is None:
         raise UserError(f"{folder}: is a folder; choose checkpoints in it with --last")
     kinds = {"epoch": numbered(folder, EPOCH), "update": numbered(folder, UPDATE)}

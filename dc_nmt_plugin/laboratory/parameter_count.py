@@ -11,20 +11,13 @@ from fairseq.data import Dictionary
 from fairseq.models import MODEL_REGISTRY
 from torch import nn
 
-from ..errors import UserError
 from ..models import registry as registry
 from ..models.presets import architectures
 
 
 def dummy_dictionary(size: int) -> Dictionary:
-    """Returns a dictionary of `size` types, including fairseq's special symbols.
-
-    Raises:
-        UserError: too small to hold the special symbols
-    """
+    """Returns a dictionary of `size` types, including fairseq's special symbols."""
     dictionary = Dictionary()
-    if size < len(dictionary):
-        raise UserError(f"vocabulary {size}: the least is {len(dictionary)}, the special symbols.")
     for number in range(size - len(dictionary)):
         dictionary.add_symbol(f"w{number}")
     return dictionary

@@ -13,13 +13,10 @@ from pathlib import Path
 from ..checkpoints.loading import averaged_names, updates_of
 from ..checkpoints.names import BEST
 from ..files import PART
-from ..flags import typed_flags
+from ..flags import INPUT, flags_of, typed_flags
 from ..machine import used_device
 from .finding import path_from, preparation_of
 from .record import RECORD, Decoding, Record, update_record, with_decoding
-
-# flags that say where something is, not how it is searched
-_PLACES = ("user-dir", "task", "source-lang", "target-lang", "path", "gen-subset", "results-path")
 
 
 def enter_translation(
@@ -39,7 +36,8 @@ def enter_translation(
     if not name or not (folder / RECORD).is_file() or folder not in checkpoint.resolve().parents:
         return
     split, decoding = _named(name[1] or "", subset, data)
-    search = {flag: value for flag, value in typed_flags(words).items() if flag not in _PLACES}
+    inputs = flags_of(INPUT)
+    search = {flag: value for flag, value in typed_flags(words).items() if flag not in inputs}
     names = averaged_names(str(checkpoint))
     entry = Decoding(
         decoding,

@@ -10,7 +10,6 @@ from fairseq import checkpoint_utils, tasks
 from systems import SOURCE, STOCK, TARGET, configuration, training
 
 import dc_nmt_plugin
-from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.laboratory.inference.model import LoadedModel
 from dc_nmt_plugin.laboratory.inference.trained_run import find_runs
 
@@ -44,19 +43,6 @@ def test_threads_translate_at_the_same_time(loaded):
     for thread in threads:
         thread.join()
     assert found == dict.fromkeys(range(6), True)
-
-
-@pytest.mark.parametrize(
-    ("method", "arguments", "message"),
-    [
-        ("translate", {"lines": LINES, "beam": 0}, r"^beam: 0 is not allowed; give a whole number"),
-        ("translate", {"lines": ["a", 5]}, r"^line 2: 5 is no string"),
-        ("attention", {"sentence": ["a"]}, r"^sentence: \['a'\] is no string"),
-    ],
-)
-def test_wrong_arguments_are_one_sentence(loaded, method, arguments, message):
-    with pytest.raises(UserError, match=message):
-        getattr(loaded, method)(**arguments)
 
 
 @pytest.mark.parametrize("more", [[], ["--encoder-normalize-before", "--layernorm-embedding"]])

@@ -100,12 +100,7 @@ def test_a_model_translates_and_shows_its_attention(here, tmp_path, monkeypatch,
         assert SENTENCEPIECE.join(" ".join(side[:-1])) == line
 
 
-def test_codes_of_the_other_program(here, tmp_path, monkeypatch, capfd):
-    (tmp_path / "codes").write_text("#version: 0.2\na b\n")
-    code, text = call(capfd, "translate", RUN, "--sentence", "a", "--bpe-codes", tmp_path / "codes")
-    assert code == 1 and text.count("\n") == 1
-    assert "codes: is of subword-nmt, and the text of" in text
-    # missing ones, and those of another name
+def test_missing_codes_and_those_of_another_name(here, tmp_path, monkeypatch, capfd):
     shutil.copytree("mine", tmp_path / "mine")
     monkeypatch.chdir(tmp_path)
     shutil.move("mine/data/bpe/codes.en.model", "other")

@@ -118,7 +118,6 @@ def test_a_mean_is_of_one_training(tmp_path):
             tmp_path / "f.pt", {"w": two, "v": one}, target="fr"
         ),
         r"--seed differs \(1, 2\)": save(tmp_path / "g.pt", {"w": two, "v": one}, seed=2),
-        "given twice": tmp_path / "." / "a.pt",
         "no such checkpoint": tmp_path / "absent.pt",
     }
     for message, other in others.items():

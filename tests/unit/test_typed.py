@@ -1,10 +1,9 @@
-"""YAML and JSON files as dataclasses: the value of each type, and the key of every error."""
+"""YAML and JSON files as structs: the value of each type, and the key of every error."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Literal
 
@@ -15,8 +14,7 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import read_json, read_yaml
 
 
-@dataclass(kw_only=True)
-class Size:
+class Size(msgspec.Struct, kw_only=True):
     layers: int = 6
     heads: Annotated[int, msgspec.Meta(ge=1)] = 1
     dropout: float | None = None
@@ -24,11 +22,10 @@ class Size:
     kind: Literal["small", "big"] = "small"
 
 
-@dataclass(kw_only=True)
-class File:
+class File(msgspec.Struct, kw_only=True):
     title: str
-    sizes: dict[str, Size] = field(default_factory=dict)
-    numbers: list[Decimal] = field(default_factory=list)
+    sizes: dict[str, Size] = {}
+    numbers: list[Decimal] = []
     flags: dict[str, str | None] | None = None
     pair: tuple[int, str] | None = None
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import UsageError, check_choices
+from ...errors import check_choices
 from ...flags import USER_DIR_VARIABLE, as_flags, flag_name
 from .parser import Parser, add_user_dir
 
@@ -42,8 +42,6 @@ def main(argv: Sequence[str]) -> int:
     from ...models.presets import FAMILIES, architectures
 
     if args.arch is None:
-        if args.all:
-            raise UsageError("--all: give an architecture; dc-nmt arch-flags lists all")
         print("\n\n".join([*map(_family, FAMILIES), FOOT]))
         return 0
     check_choices("architecture", [args.arch], architectures(), "dc-nmt arch-flags")

@@ -46,9 +46,4 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="output file")
     args: argparse.Namespace = parser.parse_args(argv)
-    if args.kind and args.last is None:
-        parser.error("--kind: goes with --last")
-    first, *others = args.checkpoints
-    if args.last is not None and (others or first.is_file()):
-        parser.error(f"--last: goes with one folder, and {first} is a file or one of several")
     return args

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import UsageError, check_choices, counted, notify
+from ...errors import check_choices, counted, notify
 from ...files import making, write_lines
 from .parser import Parser, add_forms, add_plain_text, form_of, print_columns, print_json, values_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..evaluation.metrics import Metric
     from ..evaluation.significance import Comparison, TTest
     from ..evaluation.systems import ComparedSystem
-    from ..table import Form
+    from ..table import Form, NamedColumns
 
 
 @dataclass
@@ -68,15 +68,10 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
-    options = parser()
-    args = options.parse_args(argv)
-    if args.truecased and not args.tokenized:
-        options.error("--truecased goes with --tokenized")
-    if len(args.systems) < 2:
-        raise UsageError(f"{args.systems[0]}: one system alone; give a baseline and another")
+    args = parser().parse_args(argv)
     from ..evaluation.metrics import find_metrics
     from ..evaluation.systems import PlainTextOptions, default_metric, load_systems
-    from ..evaluation.table_text import COMPARISON_COLUMNS
+    from ..evaluation.table_text import COMPARISON_COLUMNS, comparison_table
 
     check_choices("--columns", args.columns or (), COMPARISON_COLUMNS)
     metric = find_metrics("--metric", args.metric)[0] if args.metric else None
@@ -84,7 +79,13 @@ def main(argv: Sequence[str]) -> int:
     for warning in dict.fromkeys(w for system in systems for w in system.texts.warnings):
         notify(f"warning: {warning}")
     report = compare(systems, metric or default_metric(systems[0]), args)
-    _print_report(report, args)
+    columns = comparison_table(report.comparisons, report.metric)
+    if args.json and args.columns:
+        print_columns(columns, args.columns)
+    elif args.json:
+        print_json(asdict(report))
+    else:
+        print(format_report(report, columns, form_of(args), args.columns))
     return 0
 
 
@@ -92,8 +93,8 @@ def compare(
     systems: Sequence[ComparedSystem], metric: Metric, args: argparse.Namespace
 ) -> ComparisonReport:
     """Tests the systems, and writes the requested texts."""
-    from ..evaluation.significance import paired_bootstrap, t_tests
-    from ..evaluation.systems import sides_of
+    from ..evaluation.significance import t_tests
+    from ..evaluation.systems import score_and_test, sides_of
     from ..evaluation.table_text import difference_notes
 
     sides = sides_of(systems, metric)
@@ -108,18 +109,17 @@ def compare(
             words = {name: list(map(tokenize, metric.prepared(words[name]))) for name in words}
         _write_texts(args.texts, words, metric.lowercase)
     tests = t_tests(texts, references, language, metric) if args.t_test else []
-    _, signature = metric.score(first.hypotheses, references, language)
     steps = f"paired bootstrap of {len(texts)} systems, {counted(len(references), 'sentence')}"
     notify(f"dc-nmt compare: {steps}")
-    comparisons = paired_bootstrap(texts, references, language, metric)
+    tested = score_and_test({system.label: {"": system} for system in systems}, metric)
     notes = []
     for label, side in sides.items():
         if side.processing != first.processing:
             notes.append(f"{label}: {side.processing}")
-    baseline, *others = comparisons
+    baseline, *others = tested.comparisons
     notes += difference_notes({c.name: c.against for c in others}, baseline.name, metric.name)
     return ComparisonReport(
-        metric.name, signature, str(first.processing), notes, comparisons, tests
+        metric.name, tested.signature, first.processing, notes, tested.comparisons, tests
     )
 
 
@@ -141,25 +141,12 @@ def _write_texts(folder: Path, texts: Mapping[str, Sequence[str]], lowercase: bo
     notify(f"dc-nmt compare: {shlex.join(command)}")
 
 
-def _print_report(report: ComparisonReport, args: argparse.Namespace) -> None:
-    from ..evaluation.table_text import comparison_table
-
-    if args.json and args.columns:
-        print_columns(comparison_table(report.comparisons, report.metric), args.columns)
-    elif args.json:
-        print_json(asdict(report))
-    else:
-        print(format_report(report, form_of(args), args.columns))
-
-
 def format_report(
-    report: ComparisonReport, form: Form, columns: Sequence[str] | None = None
+    report: ComparisonReport, columns: NamedColumns, form: Form, names: Sequence[str] | None
 ) -> str:
     """Returns the tables of scores and tests, each with its notes."""
-    from ..evaluation.table_text import comparison_table
-
     parts = [
-        comparison_table(report.comparisons, report.metric).written(form, columns),
+        columns.written(form, names),
         form.lines((report.signature, report.text, *report.notes)),
     ]
     if report.t_tests:

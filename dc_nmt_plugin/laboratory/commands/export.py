@@ -66,23 +66,10 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         help="number format for CTranslate2: int8, float16, …; default: float32",
     )
     add_user_dir(parser)
-    args = parser.parse_args(argv)
-    _check(parser, args)
+    args: argparse.Namespace = parser.parse_args(argv)
+    if args.ctranslate2 and args.data is None:
+        parser.error("--ctranslate2: needs --data")
     return args
-
-
-def _check(parser: Parser, args: argparse.Namespace) -> None:
-    """Refuses options that do not go together."""
-    if args.run:
-        if args.stock or args.ctranslate2:
-            parser.error("--run: goes without --stock and --ctranslate2")
-        return
-    if args.no_model or args.bpe_codes:
-        parser.error("--no-model and --bpe-codes go with --run")
-    if (args.data is not None) != args.ctranslate2:
-        parser.error("--ctranslate2 and --data go together")
-    if args.quantization and not args.ctranslate2:
-        parser.error("--quantization goes with --ctranslate2")
 
 
 def _convert(args: argparse.Namespace) -> None:

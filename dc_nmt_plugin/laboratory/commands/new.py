@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import notify
+from ...text.languages import language
 from ...text.segmentation import SEGMENTERS, SUBWORD_NMT
 from .parser import Parser, number, values_of
 
@@ -31,22 +32,19 @@ def parser() -> Parser:
         "prepare FOLDER, train, evaluate and run work as with a published task.",
         epilog="Files have one sentence a line, in UTF-8, plain or gzipped.",
     )
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help=HELP["folder"])
-    parser.add_argument("archs", nargs="*", metavar="ARCH", help=HELP["archs"])
+    add = parser.add_argument
+    add("folder", type=Path, metavar="FOLDER", help=HELP["folder"])
+    add("archs", nargs="*", metavar="ARCH", help=HELP["archs"])
     files: dict[str, Any] = {"type": Path, "nargs": 2, "metavar": ("SOURCE", "TARGET")}
-    parser.add_argument("--train", required=True, help=HELP["--train"], **files)
+    add("--train", required=True, help=HELP["--train"], **files)
     for split in ("valid", "test"):
-        parser.add_argument(f"--{split}", help="default: held out of --train", **files)
-    parser.add_argument("--source-lang", metavar="CODE", help="default: the file's ending")
-    parser.add_argument("--target-lang", metavar="CODE", help="the same")
-    parser.add_argument(
-        "--tokenized", action="store_true", help="words are separated by spaces already"
-    )
-    parser.add_argument("--bpe", type=number(1), metavar="N", help=HELP["--bpe"])
-    parser.add_argument(
-        "--segment", choices=SEGMENTERS, default=SUBWORD_NMT.name, help=HELP["--segment"]
-    )
-    parser.add_argument("--like", metavar="TASK", help=HELP["--like"])
+        add(f"--{split}", help="default: held out of --train", **files)
+    add("--source-lang", type=language, metavar="CODE", help="default: the file's ending")
+    add("--target-lang", type=language, metavar="CODE", help="the same")
+    add("--tokenized", action="store_true", help="words are separated by spaces already")
+    add("--bpe", type=number(1), metavar="N", help=HELP["--bpe"])
+    add("--segment", choices=SEGMENTERS, default=SUBWORD_NMT.name, help=HELP["--segment"])
+    add("--like", metavar="TASK", help=HELP["--like"])
     return parser
 
 

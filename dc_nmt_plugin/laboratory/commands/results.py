@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError, UserError, check_choices, notify
 from ...files import write_json
-from ...runs.finding import is_run, scored_runs
-from ...runs.record import RECORD, record_of
+from ...runs.finding import scored_runs
+from ...runs.record import RECORD
 from .. import STUDY, has_study
 from .parser import Parser, add_forms, form_of, print_columns, print_json
 
@@ -72,8 +72,6 @@ def main(argv: Sequence[str]) -> int:
     if table is None:
         table = _collect(args)
     if args.out:
-        if args.out.is_file():
-            type(table).read(args.out)  # not over another kind of file, such as a run's record
         write_json(args.out, asdict(table))
     if args.json and args.columns:
         print_columns(result_columns(table), args.columns)
@@ -85,7 +83,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _stored_table(options: Parser, args: argparse.Namespace) -> ResultTable | None:
-    """Returns the table that the only folder holds, unless a run beside it is not in the table."""
+    """Returns the table that the only folder holds.
+
+    None where a run beside it is not in the table, or an option asks for another table.
+    """
     from ..evaluation.rows import ResultTable
 
     folder = args.folders[0]
@@ -100,32 +101,9 @@ def _stored_table(options: Parser, args: argparse.Namespace) -> ResultTable | No
             return None
     for name in ("baseline", "subset", "metric", "over_seeds", "out"):
         if getattr(args, name) != options.get_default(name):
-            flag = f"--{name.replace('_', '-')}"
-            raise UserError(f"{stored}: is a stored table; for {flag} name the folders of the runs")
+            return None
     notify(f"{stored} is printed as it was stored; name the runs to compare them")
     return table
-
-
-def _with_scores(paths: Sequence[Path]) -> list[Path]:
-    """Returns the folders that have scores, for --finished; names the others."""
-    finished = []
-    for path in paths:
-        if _has_scores(path):
-            finished.append(path)
-        else:
-            notify(f"not finished, left out: {path}")
-    if not finished:
-        raise UserError("--finished: no run is finished yet")
-    return finished
-
-
-def _has_scores(path: Path) -> bool:
-    """Returns True for a run, or a folder of runs, with scores."""
-    if not path.is_dir():
-        return is_run(path)  # a record by its name, or a run with the name of a translation
-    folders = [path, *(record.parent for record in path.glob(f"*/{RECORD}"))]
-    records = filter(None, map(record_of, folders))
-    return any(decoding.scores for record in records for decoding in record.decodings)
 
 
 def _find_published() -> dict[str, Any]:
@@ -141,10 +119,19 @@ def _collect(args: argparse.Namespace) -> ResultTable:
     from ..evaluation.collecting import collect
     from ..evaluation.metrics import find_metrics
 
-    folders = _with_scores(args.folders) if args.finished else args.folders
-    finished, unfinished = scored_runs(folders)
-    for folder in unfinished:
-        notify(f"not finished, left out: {folder}")
+    finished = []
+    for folder in args.folders:
+        try:
+            runs, unfinished = scored_runs([folder])
+        except UserError:
+            if not args.finished:
+                raise
+            runs, unfinished = [], [folder]
+        finished += runs
+        for path in unfinished:
+            notify(f"not finished, left out: {path}")
+    if not finished:
+        raise UserError("--finished: no run is finished yet")
     runs = [run for run in finished if run.decoding.subset == args.subset]
     if not runs:
         subsets = ", ".join(sorted({run.decoding.subset for run in finished}))

@@ -8,8 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ...errors import counted, notify, printable
-from ...runs.finding import is_run
-from ...runs.record import Decoding, Kind, Record
+from ...runs.record import Decoding, Record
 from ...text.languages import language
 from ..evaluation.metrics import METRICS, find_metrics
 from ..steps import stamp_of
@@ -39,9 +38,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--generate-log", type=Path, metavar="FILE", help="its log, where the speed is only there"
     )
-    parser.add_argument(
-        "--reference", type=Path, metavar="FILE", help="raw text, one sentence a line"
-    )
+    parser.add_argument("--reference", metavar="FILE", help="raw text, one sentence a line")
     add_plain_text(parser)
     parser.add_argument("--source", metavar="FILE", help="raw text, for the record")
     parser.add_argument("--source-lang", type=language, metavar="LANG", help="for the record")
@@ -67,19 +64,15 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
-    options = parser()
-    args = options.parse_args(argv)
+    args = parser().parse_args(argv)
     metrics = find_metrics("--metrics", args.metrics) if args.metrics is not None else None
-    if is_run(args.file):
-        options.error(f"{args.file}: is a run or a record; dc-nmt results shows its scores")
-    if args.target_lang is None:
-        options.error("--target-lang: is missing; name the language of the hypotheses")
     from ..evaluation.scoring import ScoreOptions, score_translation
+    from ..evaluation.systems import PlainTextOptions, files_of_text
 
-    kind = _kind(options, args)
+    files = files_of_text(args.file, values_of(PlainTextOptions, args))
     stamp = stamp_of(list(argv)) if args.out else None  # dc-nmt evaluate asks whether it is done
     record, decoding, warnings = score_translation(
-        values_of(ScoreOptions, args, metrics=metrics, kind=kind, stamp=stamp)
+        values_of(ScoreOptions, args, files=files, metrics=metrics, stamp=stamp)
     )
     for warning in warnings:
         notify(f"warning: {warning}")
@@ -88,22 +81,6 @@ def main(argv: Sequence[str]) -> int:
     else:
         print(_format_scores(args, record, decoding))
     return 0
-
-
-def _kind(options: Parser, args: argparse.Namespace) -> Kind:
-    """Returns what the hypotheses are; refuses options that do not go with it."""
-    from ..evaluation.generated import is_generated
-
-    kind: Kind = "tokenized" if args.tokenized else "raw"
-    if is_generated(args.file):
-        kind = "generated"
-        if args.tokenized:
-            options.error("--tokenized: goes with plain text, not with output of fairseq-generate")
-    elif args.generate_log:
-        options.error("--generate-log: goes with output of fairseq-generate, not with plain text")
-    if args.truecased and kind == "raw":
-        options.error("--truecased: goes with output of fairseq-generate, or with --tokenized")
-    return kind
 
 
 def _format_scores(args: argparse.Namespace, record: Record, decoding: Decoding) -> str:

@@ -11,9 +11,8 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
-from ...errors import UsageError, notify
+from ...errors import notify
 from ...text.lines import decoded, read_lines
-from ..raw_text.checks import refuse, scan_lines
 from ..raw_text.tokenizers import TOKENIZERS
 from .parser import Parser, add_user_dir
 
@@ -102,22 +101,11 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         "the data",
     )
     add_user_dir(parser)
-    args, flags = parser.parse_with_flags(argv)
-    if args.sentence and args.file != "-":
-        raise UsageError(f"--sentence: stands for FILE, which is {args.file}; give one of them")
-    if args.file == "-" and sys.stdin is None and not args.sentence:
-        raise UsageError("FILE: standard input is closed; name a file")
-    return args, flags
+    return parser.parse_with_flags(argv)
 
 
 def _lines(file: str) -> Iterable[str]:
-    """Returns the lines of a checked file, or of standard input as they arrive."""
+    """Returns the lines of a file, or of standard input as they arrive."""
     if file == "-":
         return decoded(sys.stdin.buffer, "standard input")
-    lines = read_lines(file, fix=True)
-    findings = scan_lines(file, lines).findings
-    refuse(findings)
-    for finding in findings:
-        if finding.kind in ("tokenized", "unseen"):
-            notify(f"warning: {finding}")
-    return lines
+    return read_lines(file, fix=True)

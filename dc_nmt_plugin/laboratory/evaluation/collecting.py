@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UsageError, UserError, check_choices
-from ...flags import flag_name, setting_name
+from ...flags import PRECISION, STOPPING, flag_name, flags_of, setting_name
 from ...modules.mechanisms import CHOOSING
 from ...runs.differences import (
     OF_ONE_SYSTEM,
@@ -27,28 +27,23 @@ from ...runs.differences import (
 from ...runs.finding import Run
 from .metrics import Metric
 from .rows import BaselineTest, MeasuredScore, PublishedScore, ResultRow, ResultTable, SystemFacts
-from .significance import Comparison, compare_systems
+from .significance import Comparison
 from .systems import (
-    ComparedSystem,
     PlainTextOptions,
     default_metric,
     labelled,
     load_systems,
-    sides_of,
+    score_and_test,
     table_labels,
 )
 from .table_text import FURTHER
 
 BASELINE_ARCH = "transformer_standard"
-_PRECISION_FLAGS = ("fp16", "bf16", "amp", "memory-efficient-fp16", "memory-efficient-bf16")
-# with one of these flags a run ends where it learns no more, so updates differ between seeds
-_STOPPING_FLAGS = {"patience", "max-epoch", "stop-time-hours", "stop-min-lr"}
 _TEXT = "digest of the training text"
 LEAST_SECONDS = 3.0  # of training or decoding; the speed of less work is chance
 
-# the runs of each row, and their texts: label → seed → run; without --over-seeds the seed is ""
+# the runs of each row: label → seed → run; without --over-seeds the seed is ""
 Groups = dict[str, dict[str, Run]]
-Systems = dict[str, dict[str, ComparedSystem]]
 # a run, and the table's metric → its published score
 FindPublished = Callable[[Run, str], PublishedScore]
 
@@ -82,9 +77,12 @@ def collect(
 
     runs = [run for group in groups.values() for run in group.values()]  # in the table's order
     baseline_run = runs[0]
-    systems = _load(groups, runs)
-    metric = metric or default_metric(next(iter(systems[first].values())))
-    signature, sentences, comparisons = _compare(systems, metric)
+    loaded = load_systems(runs, PlainTextOptions())
+    metric = metric or default_metric(loaded[0])
+    rest = iter(loaded)
+    systems = {label: {seed: next(rest) for seed in group} for label, group in groups.items()}
+    tested = score_and_test(systems, metric)
+    comparisons = {comparison.name: comparison for comparison in tested.comparisons}
     rows = []
     for label, group in groups.items():
         row_runs = list(group.values())
@@ -100,8 +98,8 @@ def collect(
                 published=_with_gap(published, score, row_runs, metric),
             )
         )
-    signatures = {metric.name: signature, **_further_signatures(runs, metric)}
-    return ResultTable(metric.name, signatures, sentences, rows)
+    signatures = {metric.name: tested.signature, **_further_signatures(runs, metric)}
+    return ResultTable(metric.name, signatures, tested.sentences, rows)
 
 
 # -- from runs to groups -----------------------------------------------------------------------
@@ -110,8 +108,6 @@ def collect(
 def _group(runs: Sequence[Run], over_seeds: bool) -> Groups:
     """Groups runs into rows: each run alone, or the runs of one system in one folder."""
     run_labels = table_labels(runs)
-    if len(set(run_labels)) < len(runs):
-        raise UserError("the same result twice: name it once")
     if not over_seeds:
         return {label: {"": run} for label, run in zip(run_labels, runs, strict=True)}
     # runs of equal names in two folders are two systems, and so are two translations of a run
@@ -193,45 +189,18 @@ def _conditions(run: Run) -> dict[str, Any]:
     settings = record.all_settings()
     # translations with a name (evaluate --as) are compared because their search differs
     search = {} if run.decoding.name else run.decoding.search
+    precisions = [flag for flag in flags_of(PRECISION) if settings.get(flag)]
+    stops_early = any(flag in settings for flag in flags_of(STOPPING))  # at other updates each seed
     return {
-        "updates": None if settings.keys() & _STOPPING_FLAGS else run.updates,
+        "updates": None if stops_early else run.updates,
         TOKENS: record.training.tokens,
         _TEXT: record.data.text,
-        "precision": next((flag for flag in _PRECISION_FLAGS if settings.get(flag)), "fp32"),
+        "precision": next(iter(precisions), "fp32"),
         **full_search(search),
     }
 
 
 # -- from groups to rows -----------------------------------------------------------------------
-
-
-def _load(groups: Groups, runs: Sequence[Run]) -> Systems:
-    """Reads the texts of all `runs`, which are in the order of the groups."""
-    loaded = iter(load_systems(runs, PlainTextOptions()))
-    return {label: {seed: next(loaded) for seed in group} for label, group in groups.items()}
-
-
-def _compare(systems: Systems, metric: Metric) -> tuple[str, int, dict[str, Comparison]]:
-    """Scores and tests the rows; the first one is the baseline.
-
-    Returns:
-        the signature of the metric, the number of sentences, and the score and test of each row
-    """
-    loaded = [system for group in systems.values() for system in group.values()]
-    sides = sides_of(loaded, metric)
-    first, target_lang = sides[loaded[0].label], loaded[0].target_lang
-    score, signature = metric.score(first.hypotheses, first.references, target_lang)
-    if len(loaded) == 1:  # nothing to test: no bootstrap
-        label = next(iter(systems))
-        comparisons = [Comparison(label, score, interval=0.0)]
-    else:
-        hypotheses = {
-            label: {seed: sides[system.label].hypotheses for seed, system in group.items()}
-            for label, group in systems.items()
-        }
-        comparisons = compare_systems(hypotheses, first.references, target_lang, metric)
-    by_label = {comparison.name: comparison for comparison in comparisons}
-    return signature, len(first.hypotheses), by_label
 
 
 def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:

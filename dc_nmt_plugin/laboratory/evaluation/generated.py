@@ -13,38 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UserError
-from ...flags import flag_name, setting_name
-from ...runs.record import Flags
+from ...flags import FLAGS, SEARCH, flag_name, flags_of, setting_name
+from ...runs.record import Flags, Kind
 from ...text.lines import read_lines, remove_bpe, stream_lines
 
-# settings of fairseq-generate that force or randomise its output, and their defaults
-_FREE = {
-    "prefix_size": "0",
-    "score_reference": "False",
-    "constraints": "None",
-    "sampling": "False",
-    "diverse_beam_groups": "-1",
-    "diversity_rate": "-1.0",
-    "match_source_len": "False",
-}
-# flags that decide which translation is found
-_SEARCH = (
-    "beam",
-    "lenpen",
-    "length-penalty",
-    "max-len-a",
-    "max-len-b",
-    "min-len",
-    "decode-with",
-    "no-aux-fusion",
-    "mask-source-layers",
-    "bf16",
-)
 UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 # of --results-path, with fairseq's name of the set
 _FILE = re.compile(r"generate-((?:train|valid|test)\d*)\.txt")
 _NUMBERED = re.compile(r"[STHDP]-\d+\t")
-_HYPOTHESIS = re.compile(r"H-(\d+)\t(\S+)\t?(.*)")
+_HYPOTHESIS = re.compile(r"H-(\d+)\t\S+\t?(.*)")
 _TARGET = re.compile(r"T-(\d+)\t(.*)")
 _LEFT_OUT = re.compile(r"([\d,]+) samples have invalid sizes and will be skipped")
 _SPEED = re.compile(
@@ -74,9 +51,11 @@ class Generated:
     joined_by: str | None = None
 
 
-def is_generated(path: str | os.PathLike[str]) -> bool:
-    """Returns True for output of ``fairseq-generate``, by its numbered lines."""
-    return any(_NUMBERED.match(line) for line in read_lines(path, fix=True))
+def kind_of(path: str | os.PathLike[str], *, tokenized: bool) -> Kind:
+    """Returns what hypotheses are: numbered lines of ``fairseq-generate``, or plain text."""
+    if any(_NUMBERED.match(line) for line in read_lines(path, fix=True)):
+        return "generated"
+    return "tokenized" if tokenized else "raw"
 
 
 def read_generated(
@@ -89,14 +68,13 @@ def read_generated(
     into the order of their numbers.
 
     Raises:
-        UserError: no hypotheses, a sentence number is missing, sentences were left out, a
-            hypothesis's score is no number, or the hypotheses are no free translations.
+        UserError: no hypotheses, a sentence number is missing, sentences were left out, or the
+            hypotheses are no free translations.
     """
     # a log of standard output has the numbered lines again
     logged = stream_lines(log, errors="replace") if log else ()
     lines = read_lines(path, fix=True)
     messages = [line for line in (*lines, *logged) if not _NUMBERED.match(line)]
-    _refuse_left_out(path, messages)
     best, targets = _hypotheses(path, lines), _targets(path, lines)
     generated = Generated([best[number] for number in sorted(best)], [])
     if targets.keys() == best.keys():
@@ -105,11 +83,16 @@ def read_generated(
     generated.subset = named[1] if named else None
     for message in messages:
         if "'generation': " in message:
-            settings = _printed_settings(path, message)
+            settings = _printed_settings(message)
             check_free(path, settings)
-            generated.subset = _subset(path, log, generated.subset, settings.get("gen_subset"))
+            generated.subset = settings.get("gen_subset") or generated.subset
             generated.search = _search_of(settings)
             generated.joined_by = settings.get("post_process")
+        elif match := _LEFT_OUT.search(message):
+            raise UserError(
+                f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
+                "score of the others would not be one of this test set"
+            )
         elif match := _SPEED.search(message):
             generated.sentences_per_second = float(match[1])
             generated.tokens_per_second = float(match[2])
@@ -120,17 +103,11 @@ def _hypotheses(path: object, lines: Iterable[str]) -> dict[int, str]:
     """Returns the best hypothesis of each sentence, by its number.
 
     Raises:
-        UserError: no hypotheses, a sentence number is missing, or a score is not a number
+        UserError: no hypotheses, or a sentence number is missing
     """
     best: dict[int, str] = {}
     for match in filter(None, map(_HYPOTHESIS.fullmatch, lines)):
-        number = int(match[1])
-        if match[2] == "nan":
-            raise UserError(
-                f"{path}: the score of sentence {number} (H-{number}) is not a number: the "
-                "model is broken, and so is its translation"
-            )
-        best.setdefault(number, remove_bpe(match[3]))
+        best.setdefault(int(match[1]), remove_bpe(match[2]))
     if not best:
         raise UserError(f"{path}: no hypotheses (H- lines) of fairseq-generate in it")
     for number in range(max(best)):
@@ -157,39 +134,18 @@ def _targets(path: object, lines: Iterable[str]) -> dict[int, str]:
     return targets
 
 
-def _refuse_left_out(path: object, messages: Iterable[str]) -> None:
-    for match in filter(None, map(_LEFT_OUT.search, messages)):
-        raise UserError(
-            f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
-            "score of the others would not be one of this test set"
-        )
-
-
-def _subset(path: object, log: object, named: str | None, translated: str | None) -> str | None:
-    """Returns the translated set, by the file's name and by the settings."""
-    if named and translated not in (None, named):
-        raise UserError(
-            f"{path}: is of the set {named} by its name, and of {translated} by the settings in "
-            f"{log or path}"
-        )
-    return translated or named
-
-
-def _printed_settings(path: object, line: str) -> dict[str, Any]:
+def _printed_settings(line: str) -> dict[str, Any]:
     """Returns name → value of the settings that ``fairseq-generate`` prints as a dictionary."""
-    try:
-        groups = ast.literal_eval(line[line.index("{") :])
-        settings = dict(groups["generation"])
-        for name in ("task", "dataset", "common_eval"):
-            settings |= groups.get(name) or {}
-        return settings
-    except (ValueError, SyntaxError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: the settings in the log cannot be read: {error}") from error
+    groups = ast.literal_eval(line[line.index("{") :])
+    settings = dict(groups["generation"])
+    for name in ("task", "dataset", "common_eval"):
+        settings |= groups.get(name) or {}
+    return settings
 
 
 def _search_of(settings: Mapping[str, Any]) -> Flags:
     search: Flags = {}
-    for flag in _SEARCH:
+    for flag in flags_of(SEARCH):
         value = settings.get(setting_name(flag))
         if value is not None and value is not False and value != "":
             search[flag] = value
@@ -206,9 +162,11 @@ def check_free(origin: object, settings: Mapping[str, Any]) -> None:
     Raises:
         UserError: the output was forced, drawn at random, or searched for diversity
     """
-    for name, free in _FREE.items():
-        value = str(settings.get(name, free))
-        if _same(value, free) or (name == "diverse_beam_groups" and value in ("0", "1")):
+    for name, known in FLAGS.items():
+        value = str(settings.get(setting_name(name), known.free))
+        if known.free is None or _same(value, known.free):
+            continue
+        if name == "diverse-beam-groups" and value in ("0", "1"):
             continue
         flag = flag_name(name) if value == "True" else f"{flag_name(name)} {value}"
         raise UserError(
@@ -231,7 +189,7 @@ def is_same_search(known: Flags, printed: Flags) -> bool:
         known: given flags
         printed: of a :class:`Generated`, with fairseq's defaults
     """
-    names = set(_SEARCH) & known.keys()
+    names = set(flags_of(SEARCH)) & known.keys()
     return bool(printed) and all(_same(str(known[n]), str(printed.get(n))) for n in names)
 
 

@@ -1,4 +1,4 @@
-"""Statistics in logs of ``fairseq-train --log-format json``, and the line of a running one."""
+"""The reader of logs of ``fairseq-train --log-format json``, finished and running ones."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 import re
 import sys
 from collections import deque
-from collections.abc import Iterable
-from typing import IO, Any
+from collections.abc import Iterable, Iterator
+from typing import IO, Any, NamedTuple
 
 from tqdm import tqdm
 
@@ -25,6 +25,32 @@ def parse_statistics(line: str) -> tuple[str, dict[str, Any]] | None:
     except json.JSONDecodeError:
         return None  # an incomplete line, from a killed run
     return match[1], values
+
+
+class Statistics(NamedTuple):
+    """What a line says: of the training since the line before, or of a validation.
+
+    Attributes:
+        split: ``train`` or ``valid``
+        updates: made so far
+        values: as logged, by names without the split
+    """
+
+    split: str
+    updates: int
+    values: dict[str, Any]
+
+
+def read_statistics(lines: Iterable[str]) -> Iterator[Statistics]:
+    """Yields the statistics in a log that have a number of updates, without the sums of epochs."""
+    for line in lines:
+        kind, values = parse_statistics(line.rstrip("\n")) or ("", {})
+        if kind in ("", "train"):
+            continue
+        split = "train" if kind == "train_inner" else kind
+        values = {name.removeprefix(f"{split}_"): value for name, value in values.items()}
+        if "num_updates" in values:
+            yield Statistics(split, int(values["num_updates"]), values)
 
 
 def follow_training(output: Iterable[bytes], log: IO[bytes], name: str, updates: int) -> list[str]:

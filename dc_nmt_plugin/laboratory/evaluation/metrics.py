@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import UsageError, UserError, check_choices
+from ...errors import UserError, check_choices
 from ...flags import listed
 from ...text.languages import SPACELESS, bleu_tokenizer, is_spaceless
 
@@ -200,6 +200,4 @@ def find_metrics(flag: str, names: str) -> list[Metric]:
     """
     chosen = listed(names)
     check_choices(flag, chosen, METRICS)
-    if not chosen:
-        raise UsageError(f"{flag}: '{names}' names no metric; choose among {', '.join(METRICS)}")
     return [METRICS[name] for name in chosen]

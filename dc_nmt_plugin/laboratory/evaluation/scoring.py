@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...errors import UsageError, counted
+from ...errors import UsageError
 from ...files import is_same_file, write_lines
 from ...runs.finding import path_from, text_file
 from ...runs.record import (
@@ -14,7 +14,6 @@ from ...runs.record import (
     SCHEMA,
     Data,
     Decoding,
-    Kind,
     Record,
     Score,
     TextFile,
@@ -22,7 +21,6 @@ from ...runs.record import (
     update_record,
     with_decoding,
 )
-from ...text.lines import read_lines
 from .generated import Generated, is_same_search, read_generated
 from .metrics import METRICS, Metric, default_metrics, find_metrics
 from .texts import TextFiles, Texts, load_texts
@@ -35,16 +33,10 @@ OF_TRANSLATION = ("search", "checkpoint", "averaged", "updates", "device")
 class ScoreOptions:
     """Options of ``dc-nmt score``."""
 
-    file: Path  # of the hypotheses
-    kind: Kind
-    target_lang: str
+    files: TextFiles
     source_lang: str | None = None
     generate_log: Path | None = None  # of fairseq-generate, where the speed is only there
-    reference: Path | None = None  # raw text
-    tokenized_reference: str | None = None
     source: str | None = None  # raw text
-    tokenizer: str | None = None  # of the text before BPE
-    truecased: bool = False
     metrics: Sequence[Metric] | None = None  # None: all that papers use for the language
     paper: str | None = None  # metric that is marked as the paper's
     main: str | None = None  # the same, of one's own text
@@ -64,25 +56,25 @@ def score_translation(options: ScoreOptions) -> tuple[Record, Decoding, list[str
     Raises:
         UserError: files that do not belong together, or are no translation
     """
-    files = _files(options)
+    files = options.files
     generated = None
-    if options.kind == "generated":
-        generated = read_generated(options.file, options.generate_log)
-        _check_subset(options, generated)
+    if files.kind == "generated":
+        generated = read_generated(files.hypotheses, options.generate_log)
+        # a set with a name of its own, such as tst2013 or test2017, is test or test1 for fairseq
+        of_fairseq = options.subset in ("train", "valid", "test")
+        if of_fairseq and generated.subset not in (None, options.subset):
+            raise UsageError(
+                f"--subset {options.subset}: {files.hypotheses} is of the set {generated.subset}"
+            )
         files = replace(files, joined_by=generated.joined_by)
     texts = load_texts(files)
     sentences = len(texts.raw.hypotheses)
-    _check_source(options, sentences)
     scores = _scores(options, texts)
     if options.detokenized:
-        _check_is_new(options.detokenized, options)
+        if _is_read(options.detokenized, options):
+            raise UsageError(f"--detokenized {options.detokenized}: is a file that is read")
         write_lines(options.detokenized, texts.raw.hypotheses)
     before = read_record(options.out) if options.out and options.out.is_file() else None
-    if before and before.data.target != options.target_lang:
-        texts.warnings.append(
-            f"--target-lang {options.target_lang}: {options.out} is of text in "
-            f"{before.data.target}, for which tables are made"
-        )
     decoding = _as_translated(_decoding(options, files, generated), before, generated)
     decoding = replace(decoding, sentences=sentences, scores=tuple(scores))
 
@@ -95,49 +87,10 @@ def score_translation(options: ScoreOptions) -> tuple[Record, Decoding, list[str
     return record, decoding, texts.warnings
 
 
-def _files(options: ScoreOptions) -> TextFiles:
-    return TextFiles(
-        hypotheses=str(options.file),
-        kind=options.kind,
-        target_lang=options.target_lang,
-        tokenizer=options.tokenizer or "none",
-        reference=str(options.reference) if options.reference else None,
-        tokenized_reference=options.tokenized_reference,
-        truecased=options.truecased,
-    )
-
-
-# -- files that do not belong together ---------------------------------------------------------
-
-
-def _check_subset(options: ScoreOptions, generated: Generated) -> None:
-    # a set with a name of its own, such as tst2013 or test2017, is test or test1 for fairseq
-    translated, subset = generated.subset, options.subset
-    if translated and subset in ("train", "valid", "test") and subset != translated:
-        raise UsageError(f"--subset {subset}: {options.file} is of the set {translated}")
-
-
-def _check_source(options: ScoreOptions, sentences: int) -> None:
-    if not options.source:
-        return
-    lines = len(read_lines(options.source))
-    if lines != sentences:
-        hypotheses = counted(sentences, "hypothesis")
-        raise UsageError(f"--source {options.source}: {counted(lines, 'line')} for {hypotheses}")
-
-
-def _check_is_new(path: Path, options: ScoreOptions) -> None:
-    inputs = [options.file, options.source, options.tokenized_reference, options.reference]
-    inputs.append(options.out)
-    if any(is_same_file(path, Path(given)) for given in inputs if given):
-        raise UsageError(f"--detokenized {path}: is a file that is read")
-    folder = path.resolve().parent
-    scored = [name.resolve().parent for name in (options.file, options.out) if name]
-    is_of_another_run = (folder / RECORD).is_file() and folder not in scored
-    if path.is_file() and (path.suffix == ".json" or is_of_another_run):
-        raise UsageError(
-            f"--detokenized {path}: is a file of another run, or JSON; take another name"
-        )
+def _is_read(path: Path, options: ScoreOptions) -> bool:
+    files = options.files
+    read = [files.hypotheses, files.reference, files.tokenized_reference, options.source]
+    return any(is_same_file(path, Path(file)) for file in (*read, options.out) if file)
 
 
 # -- what enters the record --------------------------------------------------------------------
@@ -147,11 +100,12 @@ def _scores(options: ScoreOptions, texts: Texts) -> list[Score]:
     marked = options.main or options.paper
     paper = find_metrics("--main" if options.main else "--paper", marked)[0] if marked else None
     tokenized, references = texts.tokenized is not None, texts.raw.references
-    names = default_metrics(options.target_lang, tokenized, references)
+    target_lang = options.files.target_lang
+    names = default_metrics(target_lang, tokenized, references)
     metrics = list(options.metrics or [METRICS[name] for name in names])
     if paper and paper not in metrics:
         metrics.append(paper)
-    return [texts.score(metric, options.target_lang, metric is paper) for metric in metrics]
+    return [texts.score(metric, target_lang, metric is paper) for metric in metrics]
 
 
 def _decoding(options: ScoreOptions, files: TextFiles, generated: Generated | None) -> Decoding:
@@ -160,10 +114,8 @@ def _decoding(options: ScoreOptions, files: TextFiles, generated: Generated | No
     def text(path: Path | str | None) -> TextFile | None:
         return text_file(folder, path) if path else None
 
-    reference = text(options.reference)
-    plain = options.detokenized
-    if plain is None and files.kind == "raw":
-        plain = options.file
+    reference = text(files.reference)
+    plain = options.detokenized or (files.hypotheses if files.kind == "raw" else None)
     decoding = Decoding(
         options.decoding or "",
         options.subset or "test",
@@ -172,7 +124,7 @@ def _decoding(options: ScoreOptions, files: TextFiles, generated: Generated | No
         tokenizer=files.tokenizer,
         truecased=files.truecased,
         references=(reference,) if reference else (),
-        tokenized_reference=text(options.tokenized_reference),
+        tokenized_reference=text(files.tokenized_reference),
         source=text(options.source),
         plain=path_from(folder, plain) if plain else None,
         stamp=options.stamp,
@@ -200,17 +152,13 @@ def _as_translated(
 
 def _named(options: ScoreOptions, record: Record | None) -> Record:
     """Returns the record of a run, or a new one, with the name of the command line."""
-    name = options.name or _name(options.out)
+    name = options.name or "model"
+    if not options.name and options.out:  # of its folder, or of a file with another name
+        of_run = options.out.name == RECORD
+        name = options.out.resolve().parent.name if of_run else options.out.stem
     if record is None:
-        data = Data(options.source_lang, options.target_lang)
+        data = Data(options.source_lang, options.files.target_lang)
         return Record(schema=SCHEMA, name=name, system=name, data=data)
     if not options.name:
         return record
     return replace(record, name=name, system=name.removesuffix(f"-s{record.seed}"))
-
-
-def _name(path: Path | None) -> str:
-    """Returns the name of a record: that of its folder, or of a file with another name."""
-    if path is None:
-        return "model"
-    return path.resolve().parent.name if path.name == RECORD else path.stem

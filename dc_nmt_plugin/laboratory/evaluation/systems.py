@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -10,9 +10,9 @@ from pathlib import Path
 from ...errors import UserError
 from ...flags import setting_name
 from ...runs.finding import Run, chosen_names, distinguished, is_run, located
-from ...runs.record import Kind
-from .generated import check_free, is_generated
+from .generated import check_free, kind_of
 from .metrics import METRICS, Metric, default_bleu
+from .significance import Comparison, compare_systems
 from .texts import Sides, TextFiles, Texts, load_texts
 
 
@@ -75,7 +75,7 @@ def load_systems(
             files = files_of(item)
             check_free(item.path, {setting_name(k): v for k, v in item.decoding.search.items()})
         else:
-            files = _files_of_text(item, options, of_run)
+            files = files_of_text(item, options, of_run)
         run = item if isinstance(item, Run) else None
         loaded.append(ComparedSystem(label, load_texts(files), files.target_lang, run))
     _check_same_test(loaded)
@@ -86,16 +86,11 @@ def files_of(run: Run) -> TextFiles:
     """Returns the files that a run was scored with, where they are now.
 
     Raises:
-        UserError: no hypotheses, several references, or a missing one or another text in its place
+        UserError: no hypotheses, or a missing reference or another text in its place
     """
     decoding = run.decoding
     if decoding.hypotheses is None:
         raise UserError(f"{run.path}: has no hypotheses: score it with --detokenized FILE")
-    if len(decoding.references) > 1:
-        raise UserError(
-            f"{run.path}: was scored against {len(decoding.references)} references, and systems "
-            "are compared on one; score it again with one --reference"
-        )
     (raw,) = decoding.references or (None,)
     reference = located(run.path, run.record, raw)
     if reference and not Path(reference).exists():
@@ -135,6 +130,39 @@ def sides_of(systems: Sequence[ComparedSystem], metric: Metric) -> dict[str, Sid
     return sides
 
 
+@dataclass(frozen=True)
+class SystemScores:
+    """Scores and tests of systems by one metric; the first system is the baseline."""
+
+    signature: str  # of the metric
+    sentences: int  # of the test set
+    comparisons: list[Comparison]
+
+
+def score_and_test(
+    systems: Mapping[str, Mapping[str, ComparedSystem]], metric: Metric
+) -> SystemScores:
+    """Scores systems, and tests their differences to the first one.
+
+    Args:
+        systems: label → seed → system; the seed is "" for a single run
+        metric: of the scores
+    """
+    loaded = [system for seeds in systems.values() for system in seeds.values()]
+    sides = sides_of(loaded, metric)
+    first, language = sides[loaded[0].label], loaded[0].target_lang
+    score, signature = metric.score(first.hypotheses, first.references, language)
+    if len(loaded) == 1:  # nothing to test: no bootstrap
+        comparisons = [Comparison(next(iter(systems)), score, interval=0.0)]
+    else:
+        hypotheses = {
+            label: {seed: sides[system.label].hypotheses for seed, system in seeds.items()}
+            for label, seeds in systems.items()
+        }
+        comparisons = compare_systems(hypotheses, first.references, language, metric)
+    return SystemScores(signature, len(first.hypotheses), comparisons)
+
+
 def default_metric(baseline: ComparedSystem) -> Metric:
     """Returns the paper's metric if the run names it; else the BLEU for the target language.
 
@@ -149,18 +177,22 @@ def default_metric(baseline: ComparedSystem) -> Metric:
     return METRICS[default_bleu(language, texts.raw.references)]
 
 
-def _files_of_text(path: Path, options: PlainTextOptions, like: TextFiles | None) -> TextFiles:
-    """Returns the files of plain text, with these options, else those of the first run."""
-    kind: Kind = "tokenized" if options.tokenized else "raw"
-    if is_generated(path):
-        kind = "generated"
+def files_of_text(
+    path: Path, options: PlainTextOptions, like: TextFiles | None = None
+) -> TextFiles:
+    """Returns the files of plain text, with these options, else those of a run.
+
+    Raises:
+        UserError: a language or reference is missing
+    """
+    kind = kind_of(path, tokenized=options.tokenized)
     language = options.target_lang or (like.target_lang if like else None)
     if language is None:
-        raise UserError(f"{path}: plain text needs --target-lang")
+        raise UserError(f"{path}: needs --target-lang")
     reference, tokenized_reference = options.reference, options.tokenized_reference
     if reference is None and tokenized_reference is None:
         if like is None:
-            raise UserError(f"{path}: plain text needs --reference or --tokenized-reference")
+            raise UserError(f"{path}: needs --reference (raw text) or --tokenized-reference")
         reference, tokenized_reference = like.reference, like.tokenized_reference
     return TextFiles(
         str(path),
@@ -177,8 +209,6 @@ def _check_same_test(systems: Sequence[ComparedSystem]) -> None:
     first = systems[0]
     for other in systems[1:]:
         both = f"{first.label} and {other.label}"
-        if other.target_lang != first.target_lang:
-            raise UserError(f"{both}: are in {first.target_lang} and {other.target_lang}")
         one, two = first.texts.raw.references, other.texts.raw.references
         if one != two:
             lines = enumerate(zip_longest(one, two), start=1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ...errors import UserError, check_choices, counted
+from ...errors import UserError, counted
 from ...runs.record import Kind, Score
 from ...text.languages import is_spaceless
 from ...text.lines import read_lines
 from ..raw_text.checks import looks_raw, refuse, scan_lines, tokenized_sign, unicode_form
-from ..raw_text.tokenizers import MOSES, TOKENIZERS, detokenize, tokenize
+from ..raw_text.tokenizers import MOSES, detokenize, tokenize
 from .generated import UNKNOWN, check_targets, read_generated
-from .metrics import DOTLESS, Metric
+from .metrics import Metric
 
 
 @dataclass(frozen=True)
@@ -46,38 +46,24 @@ class TextFiles:
 
 
 @dataclass(frozen=True)
-class Processing:
-    """How text was processed: the steps of each side in their order, and the steps of both."""
-
-    hypotheses: tuple[str, ...]
-    references: tuple[str, ...]
-    both: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        hypotheses, references = ", ".join(self.hypotheses), ", ".join(self.references)
-        text = f"hypotheses {hypotheses}; reference {references}"
-        return f"{text}; both: {', '.join(self.both)}" if self.both else text
-
-
-@dataclass(frozen=True)
 class ProcessedLines:
-    """Lines of one side, and the steps that made them."""
+    """Lines of one side, and the steps that made them, in words."""
 
     lines: list[str]
-    steps: tuple[str, ...] = ("as given",)
+    steps: str = "as given"
 
 
 @dataclass(frozen=True)
 class Sides:
-    """Holds hypotheses and references, line by line, and how they were processed."""
+    """Holds hypotheses and references, line by line, and the steps that made them, in words."""
 
     hypotheses: list[str]
     references: list[str]
-    processing: Processing
+    processing: str
 
     @classmethod
     def of(cls, hypotheses: ProcessedLines, references: ProcessedLines) -> Sides:
-        processing = Processing(hypotheses.steps, references.steps)
+        processing = f"hypotheses {hypotheses.steps}; reference {references.steps}"
         return cls(hypotheses.lines, references.lines, processing)
 
 
@@ -104,13 +90,13 @@ class Texts:
             )
         if not metric.prepared_by:
             return sides
-        return replace(sides, processing=replace(sides.processing, both=(metric.prepared_by,)))
+        return replace(sides, processing=f"{sides.processing}; both: {metric.prepared_by}")
 
     def score(self, metric: Metric, target_lang: str, paper: bool = False) -> Score:
         """Returns the score by a metric, perhaps the paper's; raises as :meth:`sides`."""
         sides = self.sides(metric)
         value, signature = metric.score(sides.hypotheses, sides.references, target_lang)
-        return Score(metric.name, value, signature, str(sides.processing), paper)
+        return Score(metric.name, value, signature, sides.processing, paper)
 
 
 def load_texts(files: TextFiles) -> Texts:
@@ -123,7 +109,6 @@ def load_texts(files: TextFiles) -> Texts:
         UserError: a file is missing, numbers of lines differ, a reference is blank or has <unk>,
             words are in pieces, the text was decoded wrongly, or the raw reference looks tokenised
     """
-    check_choices("--tokenizer", [files.tokenizer], TOKENIZERS)
     generated = read_generated(files.hypotheses) if files.kind == "generated" else None
     lines = generated.hypotheses if generated else read_lines(files.hypotheses)
     allowed = () if files.kind == "raw" else files.marks
@@ -151,19 +136,19 @@ def _raw_sides(
     if files.kind == "raw":
         hypotheses = ProcessedLines(lines)
     else:
-        hypotheses = _detokenized(files, lines, ("as translated",))
+        hypotheses = _detokenized(files, lines, "as translated")
     if files.kind == "generated":
-        hypotheses = replace(hypotheses, steps=(files.joined, *hypotheses.steps))
+        hypotheses = replace(hypotheses, steps=f"{files.joined}, {hypotheses.steps}")
     if reference is not None:
         return Sides.of(hypotheses, ProcessedLines(reference))
-    return Sides.of(hypotheses, _detokenized(files, tokenized, ("as given", "tokenised")))
+    return Sides.of(hypotheses, _detokenized(files, tokenized, "as given, tokenised"))
 
 
-def _detokenized(files: TextFiles, lines: list[str], unknown: tuple[str, ...]) -> ProcessedLines:
+def _detokenized(files: TextFiles, lines: list[str], unknown: str) -> ProcessedLines:
     """Returns detokenised lines; without a known tokenizer, their state is `unknown`."""
-    steps = unknown if files.tokenizer == "none" else (f"{files.tokenizer} undone",)
+    steps = unknown if files.tokenizer == "none" else f"{files.tokenizer} undone"
     if files.truecased:
-        steps = ("detruecased", *steps)
+        steps = f"detruecased, {steps}"
     lines = detokenize(lines, files.tokenizer, files.target_lang, files.truecased)
     return ProcessedLines(lines, steps)
 
@@ -177,9 +162,9 @@ def _tokenized_sides(
     if files.kind == "raw":
         hypotheses = _tokenized(files, lines)
     elif files.kind == "generated":
-        hypotheses = ProcessedLines(lines, ("as translated", files.joined))
+        hypotheses = ProcessedLines(lines, f"as translated, {files.joined}")
     else:
-        hypotheses = ProcessedLines(lines, ("as translated",))
+        hypotheses = ProcessedLines(lines, "as translated")
     if reference is not None:
         return Sides.of(hypotheses, ProcessedLines(reference))
     return Sides.of(hypotheses, _tokenized(files, raw))
@@ -187,7 +172,7 @@ def _tokenized_sides(
 
 def _tokenized(files: TextFiles, lines: list[str]) -> ProcessedLines:
     jieba = files.target_lang == "zh" and files.tokenizer in MOSES
-    steps = (f"tokenised by {'jieba' if jieba else files.tokenizer}",)
+    steps = f"tokenised by {'jieba' if jieba else files.tokenizer}"
     return ProcessedLines(tokenize(lines, files.tokenizer, files.target_lang), steps)
 
 
@@ -201,8 +186,6 @@ def _read_references(files: TextFiles, count: int) -> tuple[list[str] | None, li
         raw = _read_reference(files.reference, count, files)
     if files.tokenized_reference:
         tokenized = _read_reference(files.tokenized_reference, count, files, files.marks)
-    if raw is None and tokenized is None:
-        raise UserError("no reference: give --reference (raw text) or --tokenized-reference")
     return raw, tokenized
 
 
@@ -219,16 +202,13 @@ def _read_reference(
             f"{files.hypotheses} against {path}: {counted(count, 'hypothesis')} for "
             f"{counted(len(lines), 'reference')}: the scores would compare different sentences"
         )
-    blank = _numbers(not line.strip() for line in lines)
-    if blank:
-        raise UserError(f"{path}: {counted(len(blank), 'blank line')}, first in line {blank[0]}")
     unknown = _numbers(UNKNOWN.search(line) for line in lines)
     if unknown:
         raise UserError(
             f"{path}: <unk> in {counted(len(unknown), 'reference')}, first in line {unknown[0]}: "
             "these are the T- lines of fairseq-generate; score against the original text"
         )
-    refuse(scan_lines(path, lines).findings, (), allowed)
+    refuse(scan_lines(path, lines).findings, ("blank",), allowed)
     return lines
 
 
@@ -290,10 +270,7 @@ def _case_warnings(files: TextFiles, text: Sides) -> list[str]:
     lower = [side for side, lines in sides.items() if all(line == line.lower() for line in lines)]
     if len(lower) != 1:
         return []
-    remedy = "see the metrics with -lc"
-    if files.target_lang in DOTLESS:
-        remedy = f"lower-case both as {files.target_lang} does, as metrics with -lc make i of I"
-    return [f"{files.hypotheses}: only the {lower[0]} are lower-cased: {remedy}"]
+    return [f"{files.hypotheses}: only the {lower[0]} are lower-cased: lower-case both sides"]
 
 
 def _form_warnings(files: TextFiles, text: Sides) -> list[str]:

@@ -10,7 +10,6 @@ import torch
 from fairseq.data import data_utils
 from torch import Tensor
 
-from ...errors import UserError
 from ...modules import diagnostics
 from ...modules.core.recording import Records, recording
 from .model import LoadedModel
@@ -166,10 +165,9 @@ def attentions_of(
         name: of the sentence, for messages
 
     Raises:
-        UserError: the model records no attention; a side is longer than the model's positions
+        UserError: a side is longer than the model's positions
     """
     loaded.check_length(name, int(dataset.src_sizes[row]))
-    loaded.check_known([name], [dataset.src[row]])
     sample: dict[str, Any] = loaded.to_device(dataset.collater([dataset[row]]))
     if target is None:
         targets = loaded.decode(loaded.generator(), sample)
@@ -189,6 +187,4 @@ def attentions_of(
         to_source = of_encoder or site.reads == "source"
         keys = [*source, "</s>"] if to_source else ["<s>", *words]
         attention_at[site] = Attention(queries, keys, weights[0])
-    if not attention_at:
-        raise UserError(f"{loaded.label}: has no attention that is recorded.")
     return attention_at

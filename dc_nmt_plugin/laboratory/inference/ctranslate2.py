@@ -11,7 +11,6 @@ import torch
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from ...checkpoints.dictionaries import check_text
-from ...errors import UsageError, UserError
 
 
 def to_ctranslate2(
@@ -27,8 +26,7 @@ def to_ctranslate2(
         name: path of the checkpoint
 
     Raises:
-        UserError: CTranslate2 does not support a part of the model, or `data` has no dictionaries
-            or others than the training
+        UserError: `data` has other dictionaries than the training
     """
     from ctranslate2.converters import FairseqConverter
 
@@ -36,18 +34,11 @@ def to_ctranslate2(
     config = TranslationConfig(
         data=str(data), source_lang=saved.get("source_lang"), target_lang=saved.get("target_lang")
     )
-    try:
-        task = TranslationTask.setup_task(config)
-    except Exception as error:  # fairseq raises nothing narrower
-        raise UsageError(f"--data {data}: has no text for {name} ({error})") from error
-    check_text(name, stock, task)
+    check_text(name, stock, TranslationTask.setup_task(config))
     # the converter reads fairseq's older form, in which all settings are one Namespace
     settings = argparse.Namespace(**{**saved, **stock["cfg"]["model"], "task": "translation"})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "checkpoint.pt")
         torch.save({"args": settings, "model": stock["model"]}, path)
         converter = FairseqConverter(str(path), str(data), config.source_lang, config.target_lang)
-        try:
-            converter.convert(str(output), quantization=quantization, force=True)
-        except ValueError as error:  # about an unsupported part, or the number format
-            raise UserError(f"{name}: CTranslate2 refuses it: {error}") from error
+        converter.convert(str(output), quantization=quantization, force=True)

@@ -19,7 +19,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from ... import registration as registration  # adds the architectures of checkpoints to fairseq
 from ...checkpoints.loading import check_finite
-from ...errors import TextWarning, UsageError, UserError
+from ...errors import UserError
 from ...models.transformer.model import from_stock
 from ...modules.core.recording import Recordable
 from ...text.segmentation import SUBWORD_NMT, segmenter_of
@@ -112,14 +112,11 @@ class LoadedModel:
 
     def _load(self, run: TrainedRun, recording: bool) -> Any:
         cfg = self._cfg
-        models, saved = checkpoint_utils.load_model_ensemble(
+        (model,), saved = checkpoint_utils.load_model_ensemble(
             utils.split_paths(cfg.common_eval.path),
             arg_overrides=ast.literal_eval(cfg.common_eval.model_overrides),
             task=self.task,
         )
-        if len(models) != 1:
-            raise UserError(f"{run.checkpoint}: is an ensemble; give one model at a time.")
-        model: Any = models[0]
         check_finite(str(run.checkpoint), model.state_dict())  # an argmax of NaN is no NaN
         if recording:
             model = from_stock(model, saved.model, self.task)
@@ -182,17 +179,6 @@ class LoadedModel:
 
     # -- batches -------------------------------------------------------------------------------
 
-    def check_sentences(self, names: Sequence[str], dataset: Any) -> None:
-        """Checks the source side of a dataset before it is translated; see the two checks.
-
-        Args:
-            names: of the sentences, for messages
-            dataset: of fairseq
-        """
-        for name, length in zip(names, dataset.src_sizes, strict=True):
-            self.check_length(name, int(length))
-        self.check_known(names, dataset.src)
-
     def check_length(self, name: str, length: int, side: str = "encoder") -> None:
         """Refuses a sentence that is longer than the model's positions.
 
@@ -209,30 +195,6 @@ class LoadedModel:
             raise UserError(
                 f"{name}: has {length:,} pieces with its end, and the model {longest:,} positions: "
                 "split it"
-            )
-
-    def check_known(self, names: Sequence[str], rows: Sequence[torch.Tensor]) -> None:
-        """Warns of sentences of which the model knows no word, as in another language.
-
-        Args:
-            names: of the sentences, for the message
-            rows: token numbers with the end token
-        """
-        dictionary = self.task.source_dictionary
-        unknown = []
-        for name, row in zip(names, rows, strict=True):
-            known = [dictionary[int(token)] for token in row[:-1] if token != dictionary.unk()]
-            has_letter = any(letter.isalpha() for piece in known for letter in piece)
-            if len(known) < len(row) - 1 and not has_letter:
-                unknown.append(name)
-        if unknown:
-            more = f" (and of {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
-            warnings.warn(
-                TextWarning(
-                    f"{unknown[0]}{more}: the model knows no word of it; is the text in "
-                    f"{self.source_lang}, and prepared like the training text?"
-                ),
-                stacklevel=2,
             )
 
     def encoded(self, source: Sequence[str], target: Sequence[str] | None = None) -> Any:
@@ -257,11 +219,6 @@ class LoadedModel:
         """Yields fairseq's batches of these sentences, shortest first, on the model's device."""
         settings = self._cfg.dataset
         lengths = [dataset.num_tokens(number) for number in numbers]
-        if settings.max_tokens and max(lengths) > settings.max_tokens:
-            raise UsageError(
-                f"--max-tokens {settings.max_tokens}: a sentence has {max(lengths):,} tokens; give "
-                "at least as many, or --batch-size."
-            )
         groups = dataset.batch_by_size(
             np.array(numbers)[np.argsort(lengths, kind="stable")],
             max_tokens=settings.max_tokens or (None if settings.batch_size else TOKENS),
@@ -284,11 +241,6 @@ class LoadedModel:
             with self._random:
                 np.random.seed(cfg.common.seed)  # sampling draws the same in every pass
                 utils.set_torch_seed(cfg.common.seed)
-        if cfg.generation.min_len >= self.positions[1]:
-            raise UsageError(
-                f"--min-len {cfg.generation.min_len}: is not below the model's "
-                f"{self.positions[1]:,} positions."
-            )
         generation = copy.deepcopy(cfg.generation)
         if beam is not None:
             generation.beam = beam

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import zipfile
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...checkpoints.names import ANY_MEAN, MEAN, OF_TRAINING
-from ...errors import UsageError, UserError
+from ...checkpoints.names import MEAN, OF_TRAINING
+from ...errors import UsageError
 from ...files import is_same_file, making, replacing, write_lines
 from ...runs.finding import Run, located
 from ...runs.record import CURVE, RECORD, Decoding, Record, TextFile, read_record, update_record
@@ -40,15 +39,13 @@ def pack(folder: Path, to: Path, model: TrainedRun | None, codes: Path | None = 
         codes: of the segmentation, if they are not in the run's own place
 
     Raises:
-        UserError: `to` has something else, or a text or dictionary is missing
+        UserError: `to` has something else, or a text is missing
     """
     record = read_record(folder)
     exists = _is_earlier_pack(to, record)
     runs = Run.all_of(folder)
-    # all that can fail comes before anything is written
+    # what can fail comes before anything is written
     texts = [load_texts(files_of(run)) for run in runs]
-    if model and not any(model.data.glob("dict.*.txt")):
-        raise UserError(f"{folder}: its dictionaries are not there: {model.data}")
     with nullcontext(to) if exists else making(to) as part:
         decodings = []
         for run, text in zip(runs, texts, strict=True):
@@ -158,8 +155,7 @@ def save_checkpoint(state: dict[str, Any], path: Path, sources: Sequence[Path]) 
     """Writes a checkpoint, whole or not at all, that was made of others.
 
     Raises:
-        UserError: the file cannot be written, or is one of `sources`, of a training run, the mean
-            of another run, or no checkpoint
+        UserError: the file cannot be written, or is one of `sources`, or has a name of a training
     """
     import torch
 
@@ -169,12 +165,5 @@ def save_checkpoint(state: dict[str, Any], path: Path, sources: Sequence[Path]) 
         # training would begin again from it, without the optimizer's state, or average would
         # count it
         raise UsageError(f"--out {path}: is a name that a training writes; take another name")
-    if path.is_file() and ANY_MEAN.fullmatch(path.absolute().as_posix()):
-        run = path.parent.parent
-        folders = [folder for source in sources for folder in source.absolute().parents]
-        if not any(run.samefile(folder) for folder in folders):
-            raise UsageError(f"--out {path}: is the mean of another run; take another name")
-    if path.is_file() and not zipfile.is_zipfile(path):
-        raise UsageError(f"--out {path}: exists and is no checkpoint; take another name")
     with replacing(path) as temporary:
         torch.save(state, temporary)

@@ -17,7 +17,6 @@ from ...text.segmentation import (
     codes_of,
     load_codes,
     segmenter_of,
-    segmenter_of_codes,
 )
 from ..raw_text import TextSettings
 from ..raw_text.checks import UnicodeForm, escape_symbols, in_form, unicode_form
@@ -75,9 +74,9 @@ def text_of(
     form = unicode_form(word for word in words.splitlines() if not word.isascii())
     preparation = None if tokenizer else preparation_of(run.data)
     if preparation is not None:
-        codes = _checked_codes(run, source, codes, preparation["text"].get("tokenizer"))
+        codes = _found_codes(run, source, codes, preparation["text"].get("tokenizer"))
         return _as_prepared(run, preparation, source, target, codes, form)
-    codes = _checked_codes(run, source, codes, tokenizer)
+    codes = _found_codes(run, source, codes, tokenizer)
     name = tokenizer or _tokenizer_of_score(run)
 
     def tokens(lines: Sequence[str]) -> list[str]:
@@ -86,30 +85,24 @@ def text_of(
     return RunText(tokens, codes, name, truecased=False, target=target, form=form)
 
 
-def _checked_codes(
+def _found_codes(
     run: TrainedRun, source: str, codes: Path | None, tokenizer: str | None
 ) -> Path | None:
     """Returns the codes for source lines: the user's, or those beside the data.
 
     Raises:
-        UserError: they are missing, or of the other program
+        UserError: the text is segmented, and they are missing
     """
-    if codes is not None and not codes.is_file():
-        raise UserError(f"--bpe-codes {codes}: no such file")
-    beside, segmenter = codes_of(run.data, source), segmenter_of(run.data, source)
-    if beside is None and segmenter is SENTENCEPIECE and tokenizer == "split":
-        segmenter = None  # that tokenizer's words have the same mark
-    if codes is None and beside is None and segmenter is not None:
+    found = codes or codes_of(run.data, source)
+    segmenter = segmenter_of(run.data, source)
+    # the words of the tokenizer split have sentencepiece's mark
+    is_split = segmenter is SENTENCEPIECE and tokenizer == "split"
+    if found is None and segmenter is not None and not is_split:
         raise UserError(
             f"{run.data}: its text is segmented by {segmenter.name}, and the codes are missing: "
             f"name {segmenter.name}'s file with --bpe-codes"
         )
-    if codes is not None and segmenter not in (None, segmenter_of_codes(codes)):
-        raise UserError(
-            f"--bpe-codes {codes}: is of {segmenter_of_codes(codes).name}, and the text of "
-            f"{run.data} is segmented by {segmenter.name}"
-        )
-    return codes or beside
+    return found
 
 
 def _as_prepared(

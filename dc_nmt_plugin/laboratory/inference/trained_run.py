@@ -10,7 +10,7 @@ from typing import Any
 
 from ...checkpoints.loading import load_checkpoint, saved_settings
 from ...checkpoints.names import CHECKPOINTS, of_run
-from ...errors import UsageError, UserError
+from ...errors import UserError
 from ...runs.finding import chosen_names, distinguished, is_its_text, located
 from ...runs.record import RECORD, record_of
 
@@ -47,8 +47,6 @@ def find_runs(
     Raises:
         UserError: no checkpoint or data there, another number of names, a name given twice
     """
-    if data is not None and not _has_dictionaries(data):
-        raise UsageError(f"--data {data}: has no dictionaries; fairseq-preprocess makes them.")
     checkpoints = [_checkpoint(path) for path in runs]
     trained_runs = []
     for label, path, checkpoint in zip(run_names(runs, names), runs, checkpoints, strict=True):

@@ -5,12 +5,12 @@ Tests: ``tests/unit/raw_text``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 
-@dataclass(unsafe_hash=True)
-class TextSettings:
+
+class TextSettings(msgspec.Struct, frozen=True):
     """Settings of a task's text preparation, ``text`` of its recipe, with Moses' scripts."""
 
     # tokenizer.perl (Chinese: jieba); split at punctuation and digits, which can be undone exactly;
@@ -32,12 +32,3 @@ class TextSettings:
         if undone == "raw":
             return "none"
         return "moses-a" if undone == "moses" and self.hyphens else undone
-
-    @property
-    def stamp(self) -> str:
-        """Returns the settings in a few words: the tokenizer's name if nothing else is set."""
-        words: list[str] = [self.tokenizer]
-        words += ["hyphens"] * self.hyphens + ["punctuation"] * self.punctuation
-        words += [self.casing] if self.casing != "keep" else []
-        words += [f"{self.max_tokens}/{self.ratio:g}"] if self.max_tokens or self.ratio else []
-        return " ".join(words)

@@ -127,29 +127,19 @@ class Scan:
 
 
 def scan_lines(name: object, lines: Iterable[str]) -> Scan:
-    """Scans the lines of a text, without their ends.
-
-    Raises:
-        UserError: most lines end in CR alone
-    """
+    """Scans the lines of a text, without their ends."""
     head: list[str] = []
     texts: list[int] = []
     counts: dict[str, tuple[int, int, str]] = {}  # kind → lines, first line, example
-    composed = returns = 0
+    composed = 0
     for number, line in enumerate(lines, start=1):
         if number <= HEAD:
             head.append(line)
         texts.append(hash(bare(line)) if is_visible(line) else NOTHING)
         composed += is_composed(line)
-        returns += line.count("\r")
         for kind, example in _problems(line):
             before, first, first_example = counts.get(kind, (0, number, example))
             counts[kind] = (before + 1, first, first_example)
-    if returns > len(texts):
-        raise UserError(
-            f"{name}: its lines end in {returns:,} carriage returns without line feeds; "
-            rf"tr '\r' '\n' < {name} > NEW makes line feeds of them"
-        )
     sign = None if is_spaceless(None, head) else tokenized_sign(head)
     if sign:
         counts["tokenized"] = sign
@@ -192,8 +182,7 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
     """Returns the scans of each group's files, one file or a pair, and all findings.
 
     Raises:
-        UserError: a file cannot be read, or has lines that end in CR alone; or the files of a pair
-            have different numbers of lines
+        UserError: a file cannot be read, or the files of a pair have different numbers of lines
     """
     scans = [[scan_lines(path, stream_lines(path)) for path in group] for group in groups]
     for group in scans:

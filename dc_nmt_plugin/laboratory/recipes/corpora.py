@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec.structs import replace
 from tqdm import tqdm
 
 from ...errors import UserError, counted
@@ -114,8 +114,6 @@ class Corpora:
         count = write_parallel(raw, self._progress(part, pairs, "read"))
         for path in to.glob("unpacked.*"):
             path.unlink()
-        if not count:
-            raise UserError(f"{paths[0]}: has no text")
         self.say(f"{part.name}: {counted(count, 'pair')}")
         self._check(part, raw, count)
         settings = replace(self.settings, tokenizer="none") if part.tokenised else self.settings

@@ -78,9 +78,6 @@ def _tagged_text(line: str) -> str | None:
 
 def _segments(paths: Sequence[Path]) -> Iterator[Pair]:
     sides = [_read_segments(path) for path in paths]
-    for path, side in zip(paths, sides, strict=True):
-        if not side:
-            raise UserError(f"{path}: no <seg> in it")
     for number, (one, other) in enumerate(zip(*sides, strict=False), start=1):
         if one[0] != other[0]:
             raise UserError(

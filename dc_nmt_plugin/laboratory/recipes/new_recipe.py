@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-import random
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
+from msgspec.structs import replace
 
 from ...errors import UsageError, UserError, counted, notify, printable
 from ...files import folder_problem, making, sha256, write_parallel, write_text
@@ -25,18 +23,16 @@ from ...text.segmentation import (
     SENTENCEPIECE,
     SUBWORD_NMT,
     Segmenter,
-    sentencepiece,
 )
 from ..evaluation.metrics import METRICS, default_bleu
 from ..raw_text.checks import NOTHING, RARE, Finding, Scan, refuse, scan_groups, shared_lines
 from ..raw_text.tokenizers import detokenize, tokenize
 from .formats import read_pairs
+from .held_out import SEED, lines_that_occur_once
 from .recipe import OWN, SPLITS, Recipe, load, set_values, tasks
 from .settings import settings_of, translation_family
 
 LEAST = 200  # training pairs; fewer are too few for training and evaluation
-HELD_OUT = 1000  # pairs of a held-out set at most, and a twentieth of the text
-SEED = 1  # of the choice of held-out pairs
 SAMPLED = 1000  # pairs, spread over the text, from which the tokeniser and dictionary are chosen
 SHARED_LETTERS = 0.5  # of the target's text: from there on one dictionary serves both languages
 LOST = 0.05  # share of the words that Moses' tokeniser may lose
@@ -100,18 +96,12 @@ def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
         UserError: unusable text, an unknown architecture, or an existing folder
     """
     name = options.folder.resolve().name
-    if not re.fullmatch(r"[\w.+][\w.+-]*", name):
-        raise UsageError(
-            f"FOLDER: {name!r} begins with -, or has something else than letters, digits, _ . + -"
-        )
     if problem := folder_problem(options.folder):
         raise UsageError(f"FOLDER: {problem}")
     if name in tasks():
         raise UsageError(f"FOLDER: {name!r} is a published task's name; take another")
     for arch in options.archs:
         translation_family(arch)
-    if options.segment == SENTENCEPIECE.name:
-        sentencepiece()  # is it there?
     files = {split: getattr(options, split) for split in SPLITS if getattr(options, split)}
     codes = options.source_lang, options.target_lang
     languages = _languages("--train", options.train, codes)
@@ -131,7 +121,7 @@ def _languages(flag: str, paths: Sequence[Path], codes: Sequence[str | None]) ->
     """Returns the language codes of two files, such as ``a.de`` and ``a.en.gz``.
 
     Raises:
-        UserError: the codes are unknown, or the same
+        UserError: the codes are unknown
     """
     known = []
     for path, code, side in zip(paths, codes, ("--source-lang", "--target-lang"), strict=True):
@@ -139,12 +129,7 @@ def _languages(flag: str, paths: Sequence[Path], codes: Sequence[str | None]) ->
         named = re.fullmatch(r"[A-Za-z]{2,3}([-_]\w+)?", suffix) and suffix not in ENDINGS
         if code is None and not named:
             raise UsageError(f"{flag}: {path} does not end in a language such as .de: give {side}")
-        try:
-            known.append(language(code or suffix))
-        except argparse.ArgumentTypeError as error:
-            raise UsageError(f"{side}: {error}") from error
-    if known[0] == known[1]:
-        raise UsageError(f"{flag}: {paths[0]} and {paths[1]} are both {known[0]}")
+        known.append(code or language(suffix))
     return known[0], known[1]
 
 
@@ -207,7 +192,7 @@ def _write(
         bpe = {"default": choices.segmentation}
         settings = _settings(choices.size, choices.joint, choices.metric)
     else:
-        like = _like(options.like)
+        like = load(options.like)
         notes += _notes_of_like(like, options.archs)
         bpe = _bpe_of_like(like, options)
         settings = _settings_of_like(like, "-".join(languages), choices.metric)
@@ -241,7 +226,8 @@ def _write_sets(
     origins = {split: " and ".join(map(str, paths)) for split, paths in files.items()}
     missing = [split for split in SPLITS if split not in files]
     if missing:
-        pairs |= _hold_out(missing, folder / "text", files["train"], languages, scans)
+        set_of = lines_that_occur_once(missing, scans)
+        pairs |= _write_held_out(set_of, folder / "text", files["train"], languages)
         for split in ("train", *missing):
             files[split] = [folder / "text" / f"{split}.{code}" for code in languages]
         for split in missing:
@@ -352,40 +338,22 @@ def _metric(options: NewOptions, language: str, targets: Sequence[str]) -> str:
     return default_bleu(language, targets)
 
 
-def _hold_out(
-    sets: Sequence[str],
-    folder: Path,
-    paths: Sequence[Path],
-    languages: tuple[str, str],
-    scans: dict[str, list[Scan]],
+def _write_held_out(
+    set_of: dict[int, str], folder: Path, paths: Sequence[Path], languages: tuple[str, str]
 ) -> dict[str, int]:
-    """Writes ``folder/SET.LANG`` for every held-out set, and ``train`` for the other pairs.
+    """Writes ``folder/SET.LANG`` for each held-out set, and for the rest of the training text.
 
-    A held-out pair occurs once, and its source is in no other set.
+    Args:
+        set_of: line of the training text → held-out set
+        folder: to write
+        paths: of the training text
+        languages: codes
 
     Returns:
         set → pairs
-
-    Raises:
-        UserError: too few pairs
     """
-    source, target = (side.texts for side in scans["train"])
-    others = [sides[0].texts for split, sides in scans.items() if split != "train"]
-    good = ~np.isin(source, np.concatenate(others)) if others else np.full(len(source), True)
-    for texts in (source, target):
-        values, counts = np.unique(texts, return_counts=True)
-        good &= np.isin(texts, values[counts == 1]) & (texts != NOTHING)
-    places = np.flatnonzero(good)
-    size = min(HELD_OUT, len(source) // 20)
-    if len(places) < size * len(sets):
-        raise UserError(
-            f"--train: only {len(places):,} of {len(source):,} pairs occur once and in no other "
-            f"set, and {size * len(sets):,} are to be held out: give --valid and --test"
-        )
-    drawn = random.Random(SEED).sample(range(len(places)), size * len(sets))
-    set_of = {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}
     pairs = {}
-    for name in ("train", *sets):
+    for name in ("train", *dict.fromkeys(set_of.values())):
         rows = enumerate(read_pairs("plain", paths))
         pairs[name] = write_parallel(
             [folder / f"{name}.{code}" for code in languages],
@@ -512,18 +480,6 @@ def _settings(size: Size, joint: bool, metric: str) -> dict[str, Any]:
 
 
 # -- the settings of another task --------------------------------------------------------------
-
-
-def _like(name: str) -> Recipe:
-    """Returns the recipe of ``--like``.
-
-    Raises:
-        UserError: no such task
-    """
-    try:
-        return load(name)
-    except UserError as error:
-        raise UsageError(f"--like: {str(error).removeprefix('task: ')}") from error
 
 
 def _bpe_of_like(like: Recipe, options: NewOptions) -> dict[str, Any]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import NODEFAULT, structs
 
 from ...errors import UsageError, UserError, check_choices, choice_problem
 from ...files import folder_problem, read_yaml
+from ...flags import FLAGS, SHORT, flag_name, listed
 from ..raw_text import TextSettings
 
 SPLITS = ("train", "valid", "test")
@@ -21,35 +22,21 @@ TASKS = Path(__file__).with_name("tasks")
 OWN = "recipe.yaml"  # in a folder that dc-nmt new made
 # flag → the key, or the option of a command, that sets it in its place; a recipe's flag would win
 # over it in some places, and be lost in others
-SET_ELSEWHERE = {
-    "--arch": "archs",
-    "-a": "archs",
-    "--max-update": "updates",
-    "--save-interval-updates": "save_every",
-    "--keep-interval-updates": "average",
-    "--update-freq": "tokens and max_tokens",
-    "--source-lang": "pair",
-    "--target-lang": "pair",
-    "--seed": "--seed of dc-nmt run",
-    "--distributed-world-size": "--gpus of dc-nmt run",
-    "--save-dir": "--out and --name of dc-nmt run",
-    "--user-dir": "dc-nmt run",
-    "--path": "dc-nmt evaluate",
-    "--gen-subset": "--subset of dc-nmt evaluate",
-    "--results-path": "dc-nmt evaluate",
-}
+SET_ELSEWHERE = {flag_name(name): flag.elsewhere for name, flag in FLAGS.items() if flag.elsewhere}
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Natural = Annotated[int, msgspec.Meta(ge=0)]
+Names = Annotated[list[str], msgspec.Meta(min_length=1)]
+# published number of pairs; "~" marks a rounded one
+Pairs = Annotated[str, msgspec.Meta(pattern=r"^(~?\s*[\d,]+)?$")]
 
 
 # -- the content of the YAML files: the name of a file, part or segmentation is its key ---------
 
 
-@dataclass
-class SourceFile:
+class SourceFile(msgspec.Struct):
     name: str = ""
-    urls: list[str] = field(default_factory=list)  # tried in this order
+    urls: list[str] = []  # tried in this order
     path: str = ""  # of a user's own text, relative to the recipe's folder
     sha256: str | None = None  # published checksums, hexadecimal
     md5: str | None = None
@@ -57,7 +44,7 @@ class SourceFile:
     modified: int = 0  # last change before the checksum, seconds since 1970; 0: unknown
     listed: str = ""  # publisher of the checksum; "": it was measured on a copy
     inside: tuple[str, str] | None = None  # archive and member, tried before the URLs
-    also: list[str] = field(default_factory=list)  # other names that users have for it
+    also: list[str] = []  # other names that users have for it
     note: str = ""  # for a user who has to get it by hand
 
     @property
@@ -68,14 +55,13 @@ class SourceFile:
         return ("md5", self.md5.lower()) if self.md5 else None
 
 
-@dataclass(kw_only=True)
-class Part:
+class Part(msgspec.Struct, kw_only=True):
     """A parallel corpus within the files."""
 
     name: str = ""
     format: Literal["plain", "iwslt-tags", "iwslt-xml", "sgm"]
     # language → file, or file and member of that archive
-    files: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = {}
     lines: Positive | None = None  # exact number of pairs, if known
     optional: bool = False  # left out with a notice if its file is missing
     tokenised: bool = False  # the published text is tokenised
@@ -87,28 +73,26 @@ class Part:
         return name, member or None
 
 
-@dataclass
-class Splits:
+class Splits(msgspec.Struct):
     """Assignment of parts to splits: lists of the parts' names.
 
     ``valid`` may also be ``random N`` or ``every N`` (the N-th, 2N-th, …): validation text is then
     taken from the training text.
     """
 
-    train: list[str] = field(default_factory=list)
-    valid: list[str] = field(default_factory=list)
-    test: list[str] = field(default_factory=list)
-    tests: dict[str, list[str]] = field(default_factory=dict)  # further test sets
+    train: Names
+    valid: Names
+    test: Names
+    tests: dict[str, Names] = {}  # further test sets
     seed: int = 1  # of the random choice
     exclude_test: bool = False  # drop training pairs whose source is in a test set
     exclude_valid: bool = False  # the same for validation parts
-    train_lines: str = ""  # published numbers of pairs; "~" marks rounded numbers
-    valid_lines: str = ""
-    test_lines: str = ""
+    train_lines: Pairs = ""
+    valid_lines: Pairs = ""
+    test_lines: Pairs = ""
 
 
-@dataclass(kw_only=True)
-class Segmentation:
+class Segmentation(msgspec.Struct, kw_only=True):
     """One segmentation of the text into pieces."""
 
     name: str = ""
@@ -132,8 +116,7 @@ class Segmentation:
         return "" if self.name in ("", "default") else f"-{self.name}"
 
 
-@dataclass
-class SettingsEntry:
+class SettingsEntry(msgspec.Struct):
     """Settings of training, decoding and scoring; None: those of the entries before it."""
 
     like: str | None = None  # entry of papers.yaml that this one changes
@@ -154,25 +137,24 @@ class SettingsEntry:
     metrics: str | None = None  # all metrics
 
 
-@dataclass(kw_only=True)
-class Task:
+class Task(msgspec.Struct, kw_only=True):
     """``tasks/TASK.yaml``."""
 
     title: str
     pair: str  # its two languages, such as de-en
-    directions: list[str] = field(default_factory=list)  # published; default the pair's own
-    archs: list[str] = field(default_factory=lambda: ["transformer_standard"])  # of dc-nmt run
+    directions: list[str] = []  # published; default the pair's own
+    archs: Names = msgspec.field(default_factory=lambda: ["transformer_standard"])  # of dc-nmt run
     papers: str = ""  # for the reader, as licence
     licence: str = ""
     # why the published training text cannot be had, so that dc-nmt prepare needs --any-counts
     lacks: str = ""
-    files: dict[str, SourceFile] = field(default_factory=dict)
-    parts: dict[str, Part] = field(default_factory=dict)
-    splits: Splits = field(default_factory=Splits)
-    text: TextSettings = field(default_factory=TextSettings)
-    bpe: dict[str, Segmentation] = field(default_factory=dict)
+    files: dict[str, SourceFile] = {}
+    parts: dict[str, Part] = {}
+    splits: Splits
+    text: TextSettings = TextSettings()
+    bpe: dict[str, Segmentation] = {}
     # "all", a direction, a family, an architecture: later ones change earlier ones
-    settings: dict[str, SettingsEntry] = field(default_factory=dict)
+    settings: dict[str, SettingsEntry] = {}
 
     def __post_init__(self) -> None:
         for name in (*self.files, *self.parts, *self.bpe, *self.splits.tests):
@@ -226,56 +208,18 @@ class Recipe:
         self.source, self.target = self.direction.split("-")
         self.name = _name_in(self.folder, pair, self.direction)
         self.splits = (*SPLITS, *self.task.splits.tests)
-        self._check_parts()
 
     def check(self) -> None:
         """Checks the values of the file, before anything is prepared.
 
         Raises:
-            UserError: a value with which preparation, training or scoring would fail or be lost
+            UserError: a value that would be lost, or with which scoring would fail after training
         """
-        self._check_splits()
-        self._check_settings()
-        if self.own:
-            self._check_names()
-
-    def _check_parts(self) -> None:
-        for name, part in self.task.parts.items():
-            for language in self.pair:
-                if part.member(language)[0] not in self.task.files:
-                    value = part.files.get(language, "")
-                    raise self.problem(
-                        f"parts.{name}.files.{language}", f"{value!r} is not FILE or FILE MEMBER"
-                    )
-
-    def _check_splits(self) -> None:
-        splits = self.task.splits
-        for name in splits.tests:
-            if name in SPLITS:
-                raise self.problem(f"splits.tests.{name}", f"{name} is a set already; take another")
         for split in self.splits:
-            key = f"splits.tests.{split}" if split in splits.tests else f"splits.{split}"
-            names = self._part_names(split)
-            if not names:
-                raise self.problem(key, "names no part")
-            if split == "valid" and self.held_out():
-                continue
-            rules = ["random N", "every N"] if split == "valid" else []
-            parts = [*self.task.parts, *rules]
-            check_choices(f"{self.path}: {key}", names, parts, error=UserError)
-        for split in SPLITS:
-            text = getattr(splits, f"{split}_lines")
-            if not re.fullmatch(r"|~?\s*[\d,]+", text):
-                raise self.problem(f"splits.{split}_lines", f"{text!r} is not a number or ~number")
-
-    def _check_settings(self) -> None:
-        pieces = any(each.segment == "sentencepiece" for each in self.task.bpe.values())
-        if pieces and self.task.text.tokenizer == "split":
-            raise self.problem(
-                "text.tokenizer", "split marks words as sentencepiece does; take raw, or moses"
-            )
-        if not self.task.archs:
-            raise self.problem("archs", "is empty; name an architecture, or leave archs out")
+            if split != "valid" or not self.held_out():
+                rules = ["random N", "every N"] if split == "valid" else []
+                parts, place = [*self.task.parts, *rules], f"{self.path}: splits.{split}"
+                check_choices(place, self._part_names(split), parts, error=UserError)
         for name, entry in self.task.settings.items():
             key = f"settings.{name}"
             self._check_flags(f"{key}.decode", entry.decode or "", SET_ELSEWHERE)
@@ -283,36 +227,22 @@ class Recipe:
             self._check_flags(f"{key}.flags", entry.flags or "", of_training)
             for size, flags in (entry.sizes or {}).items():
                 self._check_flags(f"{key}.sizes.{size}", flags, of_training)
+            if self.own:  # the tests do this for the others
+                self._check_metrics(key, entry)
 
     def _check_flags(self, key: str, flags: str, set_elsewhere: Mapping[str, str]) -> None:
-        try:
-            words = shlex.split(flags)
-        except ValueError as error:  # an unclosed quote
-            raise self.problem(key, f"{error} in {flags!r}") from error
-        for word in words:
-            flag = word.partition("=")[0]
+        for word in shlex.split(flags):
+            flag = SHORT.get(word, word).partition("=")[0]
             if flag in set_elsewhere:
                 raise self.problem(key, f"{flag} is set by {set_elsewhere[flag]}; leave it out")
 
-    def _check_names(self) -> None:
-        """Checks the names of metrics and architectures; a packaged recipe has none that is new."""
-        from ...flags import listed
-        from ...models.presets import STOCK, architectures
-        from ..evaluation.metrics import METRICS
+    def _check_metrics(self, key: str, entry: SettingsEntry) -> None:
+        from ..evaluation.metrics import METRICS  # not at the top: sacreBLEU takes a second
 
-        for name, entry in self.task.settings.items():
-            place = f"{self.path}: settings.{name}"
-            if entry.paper is not None:
-                check_choices(f"{place}.paper", [entry.paper], METRICS, error=UserError)
-            metrics = listed(entry.metrics or "")
-            check_choices(f"{place}.metrics", metrics, METRICS, error=UserError)
-            if self.task.text.tokenizer == "raw":
-                raw = [metric.name for metric in METRICS.values() if not metric.tokenized]
-                key = f"{place} (text.tokenizer is raw)"
-                check_choices(key, filter(None, [entry.paper, *metrics]), raw, error=UserError)
-        known = [STOCK.name, *architectures()]
-        place, listing = f"{self.path}: archs", "dc-nmt arch-flags"
-        check_choices(place, self.task.archs, known, listing, error=UserError)
+        paper = [] if entry.paper is None else [entry.paper]
+        check_choices(f"{self.path}: {key}.paper", paper, METRICS, error=UserError)
+        metrics = listed(entry.metrics or "")
+        check_choices(f"{self.path}: {key}.metrics", metrics, METRICS, error=UserError)
 
     def problem(self, key: str, sentence: str) -> UserError:
         """Returns an error about the value of a key."""
@@ -393,20 +323,19 @@ class Recipe:
         return identity
 
 
-def set_values(content: Any) -> dict[str, Any]:
+def set_values(content: msgspec.Struct) -> dict[str, Any]:
     """Returns what a recipe sets in a mapping, without names and defaults, for a stamp.
 
     A new setting with a default leaves the stamps of text that was prepared before as they are.
     """
-    return {
-        item.name: getattr(content, item.name)
-        for item in fields(content)
-        if item.name != "name" and getattr(content, item.name) != _default(item)
-    }
-
-
-def _default(item: Field[Any]) -> Any:
-    return item.default if item.default_factory is MISSING else item.default_factory()
+    values = {}
+    for item in structs.fields(content):
+        value = getattr(content, item.name)
+        make = item.default_factory
+        default = item.default if make is NODEFAULT else make()
+        if item.name != "name" and value != default:
+            values[item.name] = value
+    return values
 
 
 def _name_in(folder: str, pair: str, direction: str) -> str:

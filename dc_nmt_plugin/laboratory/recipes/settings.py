@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from ...errors import UsageError, UserError, check_choices
 from ...files import read_yaml
 from ...flags import flag_value, replaced
@@ -145,7 +147,7 @@ def _of_like(recipe: Recipe, like: str) -> dict[str, Any]:
 
 def _values(entry: SettingsEntry, place: str) -> dict[str, Any]:
     """Returns the values of an entry, after those of the entry that it names by ``like``."""
-    values = {key: value for key, value in vars(entry).items() if value is not None}
+    values = {key: value for key, value in asdict(entry).items() if value is not None}
     if entry.like is None:
         return values
     papers = _papers()
@@ -170,24 +172,18 @@ def _sized(values: dict[str, Any], family: Family, arch: str, size: str | None) 
     if size in task_sizes:
         return str(size), arch
     if size is not None and "--encoder-embed-dim" in values.get("flags", "").split():
-        others = f"; it has the sizes {', '.join(task_sizes)}" if task_sizes else ""
         raise UsageError(
-            f"--size {size}: the recipe's own flags set the model's width{others}. For another, "
-            "change the recipe, or give --encoder-embed-dim and the others behind it with --name"
+            f"--size {size}: the recipe's own flags set the model's width; change the recipe, or "
+            "give --encoder-embed-dim and the others behind it with --name"
         )
     suffix = values.get("size", "") if size is None else size.replace("base", "")
     # a size in the name of the architecture wins
     sized = f"{arch}_{suffix}" if suffix and arch in variants_of(family) else arch
     if sized not in _known():
-        sizes = [*task_sizes, *_sizes_of(arch, family)]
+        names = [f"{arch}_{name}" if name else arch for name in family.sizes]
+        sizes = [*task_sizes, *(name for name in names if name in _known())]
         raise UsageError(f"--size {suffix}: there is no {sized!r}; there are {', '.join(sizes)}")
     return (task_sizes[0] if task_sizes else ""), sized
-
-
-def _sizes_of(arch: str, family: Family) -> list[str]:
-    """Returns an architecture's names with its sizes."""
-    names = [f"{arch}_{size}" if size else arch for size in family.sizes]
-    return [name for name in names if name in _known()]
 
 
 def with_updates(settings: TaskSettings, updates: int, warmup: str | None) -> TaskSettings:
@@ -209,8 +205,6 @@ def with_updates(settings: TaskSettings, updates: int, warmup: str | None) -> Ta
         )
     flags = settings.flags
     if warmup is not None:
-        if not warmup.isdecimal():
-            raise UsageError(f"--warmup-updates {warmup}: give a whole number.")
         flags = replaced(flags, "--warmup-updates", warmup)
     rising = int(flag_value(flags, "--warmup-updates") or 0)
     if rising >= updates:

@@ -164,14 +164,13 @@ def _download(url: str, to: Path, say: Say) -> None:
 
 _DAMAGE: tuple[type[Exception], ...] = (EOFError, OSError, tarfile.TarError, zipfile.BadZipFile)
 _DAMAGE += (zlib.error, lzma.LZMAError)
-_DAMAGE += (RuntimeError, NotImplementedError)  # a zip file is encrypted, or of an unknown kind
 
 
 def extract(archive: Path, member: str, target: Path) -> None:
     """Writes one member of a ``.tgz``, ``.tar`` or ``.zip`` file; its name may have ``*``.
 
     Raises:
-        UserError: the archive is damaged, incomplete or encrypted, or has no such file
+        UserError: the archive is damaged or incomplete, or has no such file
     """
     names: list[str] = []
     try:

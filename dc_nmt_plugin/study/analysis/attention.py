@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...errors import UsageError, UserError
+from ...errors import UserError
 from ...laboratory.inference.attention import ATTENTIONS, ForcedBatch, Site, attentions
 from ...laboratory.inference.model import STOCK_RECORDS_NOTHING
 from ...laboratory.table import number_cell
@@ -101,18 +101,14 @@ def measure(subject: Subject, *, of: str | None = None, keys: str = "all") -> At
         keys: a key of :data:`.KEYS`
 
     Raises:
-        UserError: fairseq's own model, or a recurrent one without self-attention; keys below the
-            query in attention to another sentence
+        UserError: fairseq's own model, or a recurrent one without self-attention
     """
     if not subject.records:
         raise UserError(f"{subject.label}: {STOCK_RECORDS_NOTHING}")
     recurrent = not hasattr(subject.model.encoder, "stack")
     if of is None:
         of = "source" if recurrent else "encoder"
-    if recurrent and of != "source":
-        raise UserError(f"{subject.label}: has no {ATTENTION_KINDS[of]} (--of {of}).")
-    if of == "source" and keys == "lower":
-        raise UsageError("--keys lower: is for self-attention; leave it out with --of source.")
+    subject.require(not recurrent or of == "source", f"{ATTENTION_KINDS[of]} (--of {of})")
     side, reads = ("decoder", "source") if of == "source" else (of, "self")
     totals: dict[Site, tuple[Tensor, int]] = {}  # of span_sums
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import UsageError, UserError
-from ...laboratory.evaluation.logs import parse_statistics
+from ...errors import UserError, check_choices
+from ...laboratory.evaluation.logs import read_statistics
 from ...runs.record import CURVE
 from ...text.lines import stream_lines
 from . import CURVES
@@ -89,20 +89,9 @@ def read_curves(path: Path) -> dict[str, list[tuple[int, float]]]:
 
     Args:
         path: ``curve.log``, or output of ``fairseq-train --log-format json``
-
-    Raises:
-        UserError: a line without a number of updates
     """
     points: dict[str, dict[int, float]] = {}
-    for line_number, line in enumerate(stream_lines(path, errors="replace"), start=1):
-        parsed = parse_statistics(line)
-        if parsed is None or parsed[0] == "train":
-            continue
-        split = "train" if parsed[0] == "train_inner" else parsed[0]
-        values = {key.removeprefix(f"{split}_"): value for key, value in parsed[1].items()}
-        if "num_updates" not in values:
-            continue
-        updates = _as_updates(values["num_updates"], f"{path}, line {line_number}")
+    for split, updates, values in read_statistics(stream_lines(path, errors="replace")):
         for name, value in values.items():
             number = None if name in _BOOKKEEPING else _as_number(value)
             if number is not None:
@@ -116,15 +105,6 @@ def _as_number(value: object) -> float | None:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
-
-
-def _as_updates(value: object, line: str) -> int:
-    updates = _as_number(value)
-    if updates is None or not updates.is_integer():
-        raise UserError(
-            f"{line}: num_updates is {value!r}, which is no number of updates; the log is damaged"
-        )
-    return int(updates)
 
 
 def _comparable(name: str, curves: Mapping[str, object]) -> str:
@@ -147,9 +127,7 @@ def _chosen(results: Mapping[str, Curves], numbers: Sequence[str] | None) -> lis
         return logged
     if not numbers:
         return _usual(logged)
-    for name in numbers:
-        if name not in logged:
-            raise UsageError(f"--numbers: no run has {name!r}; there are {', '.join(logged)}.")
+    check_choices("--numbers", numbers, logged)
     return list(numbers)
 
 
@@ -185,11 +163,8 @@ def draw(
     figure: Any, results: Mapping[str, Curves], *, numbers: Sequence[str] | None = None
 ) -> None:
     """Draws a panel for each number, a line for each run."""
-    names = _chosen(results, numbers)
-    if numbers and len(names) > MOST:
-        raise UsageError(f"--numbers: a figure has room for {MOST} of them, not for {len(names)}")
     charts = []
-    for name in names[:MOST]:
+    for name in _chosen(results, numbers)[:MOST]:
         lines = {label: dict(result.curves.get(name, [])) for label, result in results.items()}
         charts.append(Chart("updates", _axis(name), lines, finish=_finish))
     draw_charts(figure, charts)

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...errors import UserError
 from ...laboratory.inference.attention import ForcedBatch, attentions
 from ...modules.core.recording import Records
 from ...modules.diagnostics import kl
@@ -104,8 +103,8 @@ def measure(subject: Subject, *, index: int | None = None) -> Dependency:
     Raises:
         UserError: a model without fusion
     """
-    if not getattr(subject.model.decoder, "can_fuse", False):
-        raise UserError(f"{subject.label}: has no fusion with auxiliary decoders (--aux-fusion).")
+    can_fuse = getattr(subject.model.decoder, "can_fuse", False)
+    subject.require(can_fuse, "fusion with auxiliary decoders (--aux-fusion)")
     shown = subject.numbers[0] if index is None else index - 1
     batches = [*subject.batches]
     if shown not in subject.numbers:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import UserError
 from ...modules.diagnostics import DIVERGENCE
 from ...modules.dual_context import LocalContext
 from .figure import Chart, draw_charts
@@ -46,8 +45,7 @@ def measure(subject: Subject) -> Divergence:
         UserError: a model without dual-context self-attention
     """
     kernels = _kernels(subject)
-    if not kernels:
-        raise UserError(f"{subject.label}: has no dual-context self-attention.")
+    subject.require(kernels, "dual-context self-attention")
     layers = []
     means: dict[str, float] = {}
     for (_, side, *layer), (total, rows) in sorted(diagnostic_totals(subject, DIVERGENCE).items()):

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...errors import TextWarning, UsageError, notify
+from ...errors import UsageError, notify
 from ...files import replacing
 
 # M. Okabe, K. Ito, "Color Universal Design", 2008; the yellow is too light for lines on paper
@@ -25,8 +23,7 @@ MARKERS = "osD^vPX*"
 HATCHES = ("", "//", "..", "xx", "\\\\", "++")
 DASHES = ("-", "--", "-.", ":")
 HEAT = "Blues"  # light to dark: a darker shade is more, also in grey
-BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF-"}
-FORMATS = tuple(BEGINNINGS)
+FORMATS = (".png", ".svg", ".pdf")
 PANEL, ALONE = (3.4, 2.8), (6.4, 3.6)  # inches
 
 
@@ -74,26 +71,12 @@ def figure_path(text: str) -> Path:
     path = Path(text)
     if path.suffix and path.suffix.lower() not in FORMATS:
         raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FORMATS)}")
-    for target in _files_of(path):
-        if target.is_file() and not _is_figure(target):
-            reason = f"{str(target)!r} exists and is no figure; take another name"
-            raise argparse.ArgumentTypeError(reason)
     return path
 
 
 def _files_of(path: Path) -> list[Path]:
     """Returns the files of a figure; a name without ending becomes a PNG and an SVG."""
     return [path] if path.suffix else [path.with_name(path.name + end) for end in FORMATS[:2]]
-
-
-def _is_figure(path: Path) -> bool:
-    """Returns True for an empty file, and for a file with a beginning as its ending says."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(1024)
-    except OSError:  # of somebody else
-        return False
-    return not start or BEGINNINGS[path.suffix.lower()] in start
 
 
 def new_figure() -> Any:
@@ -121,7 +104,7 @@ def draw_charts(
     """
     charts = [chart for chart in charts if chart.has_numbers]
     if not charts:
-        raise UsageError("--plot: there is nothing to draw; the table without --plot says why.")
+        raise UsageError("--plot: there is nothing to draw; the table says why.")
     columns = max(1, min(columns, len(charts)))
     rows = -(-len(charts) // columns)
     width, height = size or (ALONE if len(charts) == 1 else PANEL)
@@ -253,24 +236,5 @@ def write_figure(figure: Any, target: Any, form: str) -> None:
     for text in figure.findobj(Text):
         text.set_fontfamily(["DejaVu Sans", *more])
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
-    fixed = matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"})
-    with fixed, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"}):
         figure.savefig(target, format=form, dpi=150, metadata=metadata)
-    _warn_of_missing_letters([str(warning.message) for warning in caught])
-
-
-def _warn_of_missing_letters(messages: Sequence[str]) -> None:
-    """Warns of letters that no font has, which are boxes in the figure."""
-    import matplotlib
-
-    found = [re.match(r"Glyph (\d+) .*missing from", message) for message in messages]
-    letters = "".join(dict.fromkeys(chr(int(match[1])) for match in found if match))
-    if letters:
-        cache = Path(matplotlib.get_cachedir()) / "fontlist-*.json"
-        text = (
-            f"no font here has the letters {letters[:20]}, so the figure has boxes: install Noto "
-            "Sans (Debian: fonts-noto-cjk for Chinese, Japanese and Korean, fonts-noto-core for "
-            f"others), then remove {cache}"
-        )
-        warnings.warn(TextWarning(text), stacklevel=2)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import UserError
 from ...modules.diagnostics import MEAN_GATES
 from .figure import Chart, draw_charts
 from .forced import diagnostic_totals
@@ -56,8 +55,7 @@ def measure(subject: Subject) -> Gates:
         UserError: a model without context-aware self-attention
     """
     context_of = contexts(subject)
-    if not context_of:
-        raise UserError(f"{subject.label}: has no gates of context-aware self-attention.")
+    subject.require(context_of, "gates of context-aware self-attention")
     layers = []
     means: dict[str, dict[str, float]] = {side: {} for side in context_of}
     for (gate, side, *layer), (total, count) in diagnostic_totals(subject, MEAN_GATES).items():

@@ -61,8 +61,12 @@ def measure(
         of: names or patterns of attentions; None: the last layer of every kind
         heads: mean, all, or the number of a head from 1
     """
-    dataset, row = _sentence(subject, sentence, index)
-    name = f"sentence {row + 1}" if sentence is None else "--sentence"
+    if sentence is None:
+        dataset, row = subject.dataset, (index or 1) - 1
+        name = f"sentence {row + 1}"
+    else:
+        pieces = segment(sentence, subject.run.data, subject.source_lang)
+        dataset, row, name = subject.encoded([pieces]), 0, "--sentence"
     attention_at = attentions_of(subject, dataset, row, name=name)
     matrices = []
     for site in _chosen(list(attention_at), of, subject.label):
@@ -71,19 +75,6 @@ def measure(
             rows = matrix.double().tolist()
             matrices.append(HeadWeights(site.name, head, queries, keys, rows))
     return Matrices([site.name for site in attention_at], matrices)
-
-
-def _sentence(subject: Subject, sentence: str | None, index: int | None) -> tuple[Any, int]:
-    """Returns a dataset, and the row of the sentence in it."""
-    if sentence is None:
-        number = 1 if index is None else index
-        subject.check_index(number)
-        return subject.dataset, number - 1
-    if index is not None:
-        raise UsageError("--index: is of the text; leave it out with --sentence.")
-    if not sentence.strip():
-        raise UsageError("--sentence: is empty.")
-    return subject.encoded([segment(sentence, subject.run.data, subject.source_lang)]), 0
 
 
 def _chosen(sites: Sequence[Site], patterns: Sequence[str] | None, label: str) -> list[Site]:
@@ -134,8 +125,6 @@ def tables(results: Mapping[str, Matrices]) -> list[Table]:
 def draw(figure: Any, results: Mapping[str, Matrices]) -> None:
     """Draws a panel for each matrix; a darker shade is a greater weight."""
     panels = [(label, matrix) for label, result in results.items() for matrix in result.matrices]
-    if len(panels) > MOST:
-        raise UsageError(f"--plot: {len(panels)} matrices; choose at most {MOST} with --of.")
     columns = min(len(panels), 2 if len(panels) < 5 else 3)  # four are two by two
     rows = -(-len(panels) // columns)  # rounded up
     width = max(4.2, *(INCHES * len(shown_labels(len(matrix.keys))) for _, matrix in panels))

@@ -87,10 +87,7 @@ def measure(subject: Subject, *, side: str | None = None, tags: Path | None = No
     """
     sides = contexts(subject)
     side = side or next(iter(sides), "encoder")
-    if side not in sides:
-        raise UserError(
-            f"{subject.label}: has no gates of context-aware self-attention in the {side}."
-        )
+    subject.require(side in sides, f"gates of context-aware self-attention in the {side}")
     kind = piece_kind(subject.dictionary(side))
     words, spans = {}, {}
     for number, pieces in subject.sentence_pieces(side).items():

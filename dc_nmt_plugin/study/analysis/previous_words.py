@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ...errors import UserError
 from ...laboratory.inference.attention import ForcedBatch
 from ...modules.core.recording import Records
 from ...modules.diagnostics import attending, previous_word_weights
@@ -22,19 +21,15 @@ from .subject import Subject
 
 
 def require_attention(subject: Subject) -> None:
-    """
-    Raises:
-        UserError: neither readout nor cell attends to earlier words or states
-    """
+    """Raises UserError if neither readout nor cell attends to earlier words or states."""
     decoder = subject.model.decoder
     residual = getattr(decoder, "residual", None)
-    if residual is not None:
-        to_words = type(residual) is not ResidualContext  # the baseline reads one word
-        if to_words or decoder.summary is not None or decoder.cell.memory is not None:
-            return
-    raise UserError(
-        f"{subject.label}: has no attention to earlier target words (gru_selfattn_residual has)."
+    attends = residual is not None and (
+        type(residual) is not ResidualContext  # the baseline reads one word
+        or decoder.summary is not None
+        or decoder.cell.memory is not None
     )
+    subject.require(attends, "attention to earlier target words (gru_selfattn_residual has)")
 
 
 def position_counts(weights: Tensor, lengths: Tensor) -> Tensor:

@@ -9,7 +9,6 @@ from typing import Any
 
 from torch import Tensor
 
-from ...errors import UsageError, UserError
 from ...laboratory.inference.attention import ForcedBatch
 from ...laboratory.table import number_cell
 from ...modules.core.recording import Recorded, Records
@@ -102,11 +101,9 @@ def measure(subject: Subject, *, zero: float = ZERO) -> Routing:
     Raises:
         UserError: a model without cross aggregation that routes
     """
-    if not 0 <= zero < math.inf:
-        raise UsageError(f"--zero: {zero} is not allowed; give a finite number from 0 on.")
-    modules = list(subject.model.encoder.modules())
-    if not any(getattr(m, "horizontal", False) or getattr(m, "vertical", False) for m in modules):
-        raise UserError(f"{subject.label}: has no cross aggregation that routes.")
+    modules = subject.model.encoder.modules()
+    routes = any(getattr(m, "horizontal", False) or getattr(m, "vertical", False) for m in modules)
+    subject.require(routes, "cross aggregation that routes")
     sums: dict[int, _Sums] = {}  # by layer
 
     def add(records: Records, batch: ForcedBatch) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import UsageError, UserError
 from ...laboratory.evaluation.chance import Difference
 from ...laboratory.evaluation.significance import paired_bootstrap
 from ...laboratory.evaluation.table_text import (
@@ -45,16 +44,9 @@ def measure(subject: Subject) -> MaskedLayers:
     """Returns BLEU, and BLEU with each layer masked.
 
     Raises:
-        UserError: a decoder that reads one encoder layer; flags that do not go with masking
+        UserError: a decoder that reads one encoder layer
     """
-    if len(subject.source_layers) < 2:
-        raise UserError(f"{subject.label}: has a decoder that reads one encoder layer only.")
-    masked_by_flag = getattr(subject.task.cfg, "mask_source_layers", None)
-    if masked_by_flag:
-        raise UsageError(
-            f"--mask-source-layers {masked_by_flag}: this analysis masks every layer by itself; "
-            "leave it out."
-        )
+    subject.require(len(subject.source_layers) > 1, "decoder that reads several encoder layers")
     score = TextScore(subject)
     unmasked = subject.translate()
     systems = {"whole": score.lines(unmasked)}

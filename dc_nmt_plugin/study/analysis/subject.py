@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from ...errors import UsageError, counted
+from ...errors import UsageError, UserError, counted
+from ...flags import SET_BY_ANALYSES
 from ...laboratory.inference.model import LoadedModel
 from ...laboratory.inference.run_text import text_of
-from ...laboratory.inference.search import SET_BY_ANALYSES, refuse_flags
+from ...laboratory.inference.search import refuse_flags
 from ...laboratory.inference.trained_run import TrainedRun
 
 OWN_TEXT = "text"  # name of the subset that raw lines make
@@ -105,29 +106,24 @@ class Subject(LoadedModel):
     def use(self, dataset: Any, sentences: int | None = None) -> None:
         """Takes the sentences of a dataset of fairseq."""
         self.dataset = dataset
-        self.numbers = self._short_enough(draw_numbers(len(dataset), sentences))
-        self.batches = list(self.batches_of(dataset, self.numbers))
-
-    def _short_enough(self, numbers: Sequence[int]) -> list[int]:
-        """Returns the sentences that fit the model's positions.
-
-        Raises:
-            UserError: one does not fit, without --skip-invalid-size-inputs-valid-test; or none fits
-        """
+        drawn: Sequence[int] = range(len(dataset))
+        if sentences is not None:  # the same ones in every call
+            drawn = random.Random(1).sample(drawn, sentences)
+        # fairseq refuses sentences that do not fit the model's positions, or leaves them out
         skip = self._cfg.dataset.skip_invalid_size_inputs_valid_test
-        rows = np.array(numbers)
-        try:
-            kept = self.task.filter_indices_by_size(rows, self.dataset, self.positions, skip)
-        except Exception as error:  # fairseq's own message has the flag
-            raise UsageError(f"--subset {self.subset}: {error}") from error
-        if not len(kept):
-            raise UsageError(f"--subset {self.subset}: every sentence is too long.")
-        return sorted(int(number) for number in kept)
+        kept = self.task.filter_indices_by_size(np.array(drawn), dataset, self.positions, skip)
+        self.numbers = sorted(int(number) for number in kept)
+        self.batches = list(self.batches_of(dataset, self.numbers))
 
     @property
     def size(self) -> int:
         """Returns the number of sentences of the text, including those that are not used."""
         return len(self.dataset)
+
+    def require(self, has: object, part: str) -> None:
+        """Raises UserError for a model without the part that an analysis measures."""
+        if not has:
+            raise UserError(f"{self.label}: has no {part}.")
 
     def check_targets(self) -> None:
         """Raises UserError if the text has no target side."""
@@ -145,13 +141,7 @@ class Subject(LoadedModel):
 
     def batch_of(self, index: int) -> list[Any]:
         """Returns a batch of the sentence of that number, from 1, whether it is used or not."""
-        self.check_index(index)
         return list(self.batches_of(self.dataset, [index - 1]))
-
-    def check_index(self, index: int) -> None:
-        """Raises UserError if the text has no sentence of that number, from 1."""
-        if not 1 <= index <= self.size:
-            raise UsageError(f"--index {index}: is not from 1 to the text's {self.size} sentences.")
 
     def sentence_pieces(self, side: str) -> dict[int, list[str]]:
         """Returns the number of each sentence used → its pieces, of the ``encoder``'s side or the
@@ -181,18 +171,3 @@ class Subject(LoadedModel):
             for number, tokens in zip(batch["id"].tolist(), hypotheses, strict=True):
                 translations[number] = self.target_text(tokens)
         return translations
-
-
-def draw_numbers(size: int, sentences: int | None) -> list[int]:
-    """Draws `sentences` numbers out of `size`, rising, the same in every call.
-
-    Raises:
-        UserError: the number is below 1 or above `size`
-    """
-    if size == 0:
-        raise UsageError("the text to analyse has no sentence.")
-    if sentences is None:
-        return list(range(size))
-    if not 1 <= sentences <= size:
-        raise UsageError(f"--sentences {sentences}: is not from 1 to the text's {size} sentences.")
-    return sorted(random.Random(1).sample(range(size), sentences))

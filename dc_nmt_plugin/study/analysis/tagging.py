@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ...errors import UsageError, UserError
+from ...errors import UsageError
 from ...text.languages import known_as
 
 # S. Petrov, D. Das, R. McDonald, "A Universal Part-of-Speech Tagset", LREC 2012, with the names of
@@ -45,7 +45,7 @@ def tagger(lang: str) -> Callable[[Sequence[str]], list[str]]:
     """Returns a function from a sentence's words to universal tags.
 
     Raises:
-        UserError: no tagger for the language, or the tagger is not installed
+        UserError: no tagger for the language
     """
     code = known_as(lang)  # of de-AT and deu too
     if code not in _HANTA:
@@ -54,10 +54,8 @@ def tagger(lang: str) -> Callable[[Sequence[str]], list[str]]:
             "one line a sentence and one tag a word."
         )
     model, table = _HANTA[code]
-    try:
-        from HanTa.HanoverTagger import HanoverTagger
-    except ImportError as error:
-        raise needs("HanTa", "tags English and German words") from error
+    from HanTa.HanoverTagger import HanoverTagger
+
     hanta = HanoverTagger(model)
 
     def tag(sentence: Sequence[str]) -> list[str]:
@@ -68,8 +66,3 @@ def tagger(lang: str) -> Callable[[Sequence[str]], list[str]]:
         return [universal(tag_of_hanta, table) for _, _, tag_of_hanta in hanta.tag_sent(visible)]
 
     return tag
-
-
-def needs(package: str, what: str) -> UserError:
-    """Returns the message for a missing optional package."""
-    return UserError(f"{package} {what} and is not installed: pip install {package}.")

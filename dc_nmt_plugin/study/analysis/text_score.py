@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
-
 from sacrebleu.metrics import BLEU
 
-from ...errors import UsageError
 from ...laboratory.evaluation.metrics import METRICS, Metric, default_bleu
 from ...laboratory.raw_text.tokenizers import detokenize
 from ...text.languages import language
@@ -26,7 +23,7 @@ class TextScore:
         metric: of the score; splits at white space unless the text is detokenised
 
     Raises:
-        UserError: no target side, or an unknown target language
+        UserError: no target side
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -47,10 +44,7 @@ class TextScore:
                 "within this table only"
             )
             return
-        try:
-            self.lang = language(self.lang)
-        except argparse.ArgumentTypeError as error:
-            raise UsageError(f"--reference: the data's target language {error}") from error
+        self.lang = language(self.lang)
         self._reference = dict(enumerate(self._raw.lines))
         self.metric = METRICS["sacrebleu"]
         tokenizer = self._raw.tokenizer

@@ -19,7 +19,6 @@ from .forced import force
 from .previous_words import require_attention
 from .report import HIDDEN, Table
 from .subject import Subject
-from .tagging import needs
 
 SHOWN = 5  # sentences in the table
 WIDTH = 8.0  # inches of the figure
@@ -75,11 +74,8 @@ def measure(
         UserError: a model without such attention, or trees that do not fit the text
     """
     require_attention(subject)
-    if index is not None:
-        subject.check_index(index)
     lines = []
     if trees is not None:
-        _tree_class()  # nltk is needed: said before the forced decoding
         lines = read_lines(trees)
         subject.check_lines("--trees", trees, lines)
     kind = piece_kind(subject.task.target_dictionary)
@@ -124,13 +120,11 @@ def tree_spans(line: str, words: list[str], path: object, number: int) -> set[Sp
     """Returns the spans of two or more words in a tree such as ``(S (NP the dog) (VP barks))``.
 
     Raises:
-        UserError: not a tree, or another number of words than the sentence; nltk is missing
+        UserError: another number of words than the sentence
     """
-    try:
-        tree = _tree_class().fromstring(line)
-    except ValueError as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"--trees {path}, line {number}: is no bracketed tree: {reason}") from error
+    from nltk import Tree
+
+    tree = Tree.fromstring(line)
     leaves = tree.leaves()
     if len(leaves) != len(words):
         raise UserError(
@@ -145,14 +139,6 @@ def tree_spans(line: str, words: list[str], path: object, number: int) -> set[Sp
         if len(words_inside) > 1:
             spans.add((words_inside[0], words_inside[-1] + 1))
     return spans
-
-
-def _tree_class() -> Any:
-    try:
-        from nltk import Tree
-    except ImportError as error:
-        raise needs("nltk", "reads bracketed trees") from error
-    return Tree
 
 
 def tables(results: Mapping[str, Trees]) -> list[Table]:

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import UsageError, check_choices, counted, printable
+from ...errors import check_choices, printable
 from ...laboratory.commands.parser import Parser, add_json, add_user_dir, number, print_json
 from ...laboratory.raw_text.tokenizers import TOKENIZERS
 from ...laboratory.table import format_table
@@ -34,24 +34,21 @@ def main(argv: Sequence[str]) -> int:
     title = "{} ({})".format(*ANALYSES[what])
     facts: dict[str, Any] = {}
     if what == "curves":
-        results = _measure_logs(analysis.measure, args, flags)
+        results = _measure_logs(analysis.measure, args)
     else:
         results, facts = _measure_models(analysis.measure, args, flags)
         title += f"; {facts['subset']}: {facts['sentences']:,} sentences"
     if what == "lengths":
         results = analysis.with_gains(results)
-    # refuses a wrong option before writing
-    tables = analysis.tables(results, **_options_of(analysis.tables, args))
-    figure = new_figure() if args.plot else None
-    if figure is not None:
-        analysis.draw(figure, results, **_options_of(analysis.draw, args))
     if args.json:
         from ..analysis.report import as_facts
 
         print_json({"analysis": what, **facts, "runs": as_facts(results)})
     else:
-        _print_tables(title, tables)
-    if figure is not None:
+        _print_tables(title, analysis.tables(results, **_options_of(analysis.tables, args)))
+    if args.plot:
+        figure = new_figure()
+        analysis.draw(figure, results, **_options_of(analysis.draw, args))
         write_plot(figure, args.plot)
     return 0
 
@@ -101,39 +98,21 @@ def _text_of(
 ) -> tuple[str | None, list[str] | None, RawReference | None]:
     """Returns a subset of the data or the lines of --source, and the lines of --reference."""
     from ...text.lines import read_lines
+    from ..analysis.subject import RawReference
 
-    if args.source and args.subset:
-        raise UsageError("--source: is used instead of --subset; give one of them.")
-    if args.tokenizer and not args.source and not args.reference:
-        raise UsageError("--tokenizer: goes with --source or --reference.")
     source = read_lines(args.source) if args.source else None
     needs_no_text = source is not None or getattr(args, "sentence", None) is not None
     subset = args.subset if needs_no_text else args.subset or "test"
-    return subset, source, _reference_of(args, source)
+    reference = None
+    if args.reference:
+        lines = read_lines(args.reference)
+        reference = RawReference(lines, str(args.reference), args.tokenizer or "none")
+    return subset, source, reference
 
 
-def _reference_of(args: argparse.Namespace, source: list[str] | None) -> RawReference | None:
-    from ...text.lines import read_lines
-    from ..analysis.subject import RawReference
-
-    if not args.reference:
-        return None
-    lines = read_lines(args.reference)
-    if source is not None and len(lines) != len(source):
-        raise UsageError(
-            f"--reference {args.reference}: {counted(len(lines), 'line')} for the "
-            f"{len(source):,} of {args.source}."
-        )
-    return RawReference(lines, str(args.reference), args.tokenizer or "none")
-
-
-def _measure_logs(
-    measure: Callable[[Path], Any], args: argparse.Namespace, flags: list[str]
-) -> dict[str, Any]:
+def _measure_logs(measure: Callable[[Path], Any], args: argparse.Namespace) -> dict[str, Any]:
     from ...laboratory.inference.trained_run import run_names
 
-    if flags:
-        raise UsageError(f"{flags[0]}: curves has no such option.")
     names = run_names(args.runs, args.names)
     return {name: measure(run) for name, run in zip(names, args.runs, strict=True)}
 
@@ -164,7 +143,7 @@ def _parse(what: str, words: Sequence[str]) -> tuple[argparse.Namespace, list[st
         parser.add_argument(option, **settings)
     add_json(parser)
     add_plot(parser)
-    return parser.parse_with_flags(words)
+    return parser.parse_with_flags(words) if of_model else (parser.parse_args(words), [])
 
 
 def add_runs(parser: argparse.ArgumentParser) -> None:

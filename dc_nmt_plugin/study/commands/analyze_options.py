@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,8 @@ from ..analysis import ATTENTION_KINDS, CURVES, EDGES, KEYS, TEXTS, ZERO
 
 
 def rising_lengths(text: str) -> list[int]:
-    """Parses rising whole numbers separated by commas."""
-    try:
-        lengths = [int(part) for part in text.split(",")]
-    except ValueError:
-        lengths = []
-    if not lengths or lengths[0] < 1 or lengths != sorted(set(lengths)):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a rising list of lengths such as 10,20,30"
-        )
-    return lengths
+    """Parses whole numbers separated by commas."""
+    return sorted({int(part) for part in text.split(",")})
 
 
 # fmt: off

@@ -100,10 +100,7 @@ def _file(text: str) -> Path:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(";") if name.strip())
-    if not names:
-        raise argparse.ArgumentTypeError(f"{text!r} names no row or column")
-    return names
+    return tuple(name.strip() for name in text.split(";") if name.strip())
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import check_choices, printable
-from ...flags import listed
+from ...flags import SET_BY_ANALYSES, listed
 from ...laboratory.commands.parser import Parser, add_json, number, print_json
 from ...laboratory.table import format_table
 from ..analysis.figure import add_plot, new_figure, write_plot
@@ -24,7 +24,7 @@ def main(argv: Sequence[str]) -> int:
     args, flags = _parse(argv)
 
     from ...laboratory.inference.model import LoadedModel
-    from ...laboratory.inference.search import SET_BY_ANALYSES, refuse_flags
+    from ...laboratory.inference.search import refuse_flags
     from ...laboratory.inference.trained_run import find_runs
     from ..analysis.probing.classifier import SETTINGS
     from ..analysis.probing.encoding import SentenceEncoder

@@ -6,9 +6,8 @@ import argparse
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
-from ...errors import UsageError
 from ...flags import as_flags
 from ...laboratory.parameter_count import build_without_memory, count, dummy_dictionary
 from ...models.options import add_flags
@@ -39,14 +38,11 @@ class CountRow:
     note: str
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message.removeprefix("argument "))
-
-
 def parsed_settings(arch: str, words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Returns the settings of an architecture in a command line, and the other words."""
-    parser = _Parser(allow_abbrev=False, add_help=False, argument_default=argparse.SUPPRESS)
+    parser = argparse.ArgumentParser(
+        allow_abbrev=False, add_help=False, argument_default=argparse.SUPPRESS
+    )
     add_flags(parser, architectures()[arch].config)
     settings, rest = parser.parse_known_args(list(words))
     return vars(settings), rest
@@ -56,12 +52,10 @@ def model_settings(arch: str, words: Sequence[str]) -> dict[str, Any]:
     """Returns the settings of a published model, by field name.
 
     Raises:
-        UserError: a word that is not a flag of the architecture, or contradicting settings
+        ConfigError: contradicting settings
     """
     architecture = architectures()[arch]
-    settings, rest = parsed_settings(arch, words)
-    if rest:
-        raise UsageError(f"{rest[0]!r} is no flag of {arch}")
+    settings, _ = parsed_settings(arch, words)
     config = architecture.config()
     for name, value in {**architecture.settings, **settings}.items():
         setattr(config, name, value)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ...errors import UserError
 from ...files import read_yaml
 from ...flags import as_flags
 from ...laboratory.recipes.planned import Experiment, PlannedDecoding
@@ -122,15 +121,10 @@ def size_of(runs: Sequence[NeededTraining], max_update: int | None = None) -> st
     Args:
         runs: each as often as it runs
         max_update: number of updates of each, in place of the recipe's
-
-    Raises:
-        UserError: a model is not in ``models.yaml``
     """
     known = counted_parameters()
     updates = tokens = 0
     for training in runs:
-        if str(training) not in known:
-            raise UserError(f"{MODELS}: has no {training}; scripts/count_models.py writes it")
         of_run = max_update or training.settings.updates
         updates += of_run
         tokens += of_run * training.settings.tokens

@@ -30,4 +30,4 @@ def test_a_joint_loss_is_not_drawn_beside_a_plain_one(tmp_path, capsys):
     assert not any("joint" in number for number in plain)
     assert joint["valid:joint_loss"] == joint["valid:best_joint_loss"] == [[5, 16.5]]
     assert cli.main(["analyze", "curves", *runs, "--numbers", "bleu", "--plot", "figure"]) == 2
-    assert "--numbers: no run has 'bleu'; there are valid:loss" in capsys.readouterr().err
+    assert "--numbers: 'bleu' is not one of valid:loss" in capsys.readouterr().err

@@ -54,27 +54,8 @@ def test_what_cannot_be_read_is_not_replaced(here, capsys):
     names = ("m.pt", "checkpoint3.pt", "checkpoint_1_10.pt", "checkpoint.best_loss_2.10.pt")
     for name in names:
         torch.save({"model": {"w": torch.zeros(1)}}, here / name)
-    for out in ("text", *names):
+    for out in names:
         assert out in refused(capsys, "average", "m.pt", "--out", out)
-    assert (here / "text").read_text() == "mine"
-
-
-def test_outputs_are_not_written_over_records_inputs_and_text(here, capsys):
-    assert cli.main([*SCORE, "--out", "run/run.json"]) == 0
-    (here / "linked.de").hardlink_to(here / "r.de")
-    (here / "run/hypotheses.de").write_text("mine")
-    for name in ("run/run.json", "run/hypotheses.de", "linked.de"):
-        content = (here / name).read_bytes()
-        assert f"--detokenized {name}: " in refused(capsys, *SCORE, "--detokenized", name)
-        assert (here / name).read_bytes() == content
-    own = [*SCORE, "--out", "run/run.json", "--detokenized", "run/hypotheses.de"]
-    assert cli.main(own) == 0 and cli.main(own) == 0
-    figure = ["analyze", "curves", "run", "--plot"]
-    for name in ("notes.svg", "notes.png", "notes.pdf"):
-        (here / name).write_text("mine")
-        assert f"{name}' exists and is no figure" in refused(capsys, *figure, name)
-        assert (here / name).read_text() == "mine"
-    assert "notes.png' exists and is no figure" in refused(capsys, *figure, "notes")
 
 
 def test_text_of_a_user_is_not_replaced_by_a_recipe_s(here, capsys):
@@ -133,7 +114,6 @@ def test_empty_values_and_closed_streams(here, capsys):
         assert "'' is not a value" in refused(capsys, *words)
     assert "begins with -" in refused(capsys, "new", "./-x", "--train", "h.de", "r.de")
     for command, sentence in (
-        ("translate . <&-", "standard input is closed"),
         ("--help >/dev/full", "No space left"),
         ("--help >&-", ""),
         ("arch-flags | true", ""),  # more than fits a pipe's buffer, and no reader

@@ -140,8 +140,7 @@ def test_runs_know_their_texts_from_anywhere(folder, texts, capsys, monkeypatch)
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("base --reference ref.en --target-lang en", "one system alone"),
-        ("base good --reference ref.en", "plain text needs --target-lang"),
+        ("base good --reference ref.en", "base: needs --target-lang"),
         ("misspelt base", "misspelt: cannot be read"),
         (f"{TEXT} --names one", "--names: 1 for 2 systems"),
         ("base runs --reference ref.en --target-lang en", r"no run\.json in it"),

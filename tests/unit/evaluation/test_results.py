@@ -25,7 +25,7 @@ from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
 from dc_nmt_plugin.laboratory.evaluation.rows import PublishedScore, ResultTable
 from dc_nmt_plugin.laboratory.evaluation.systems import ComparedSystem, sides_of
 from dc_nmt_plugin.laboratory.evaluation.table_text import format_results
-from dc_nmt_plugin.laboratory.evaluation.texts import Processing, Sides, Texts
+from dc_nmt_plugin.laboratory.evaluation.texts import Sides, Texts
 from dc_nmt_plugin.laboratory.inference.packing import pack
 from dc_nmt_plugin.laboratory.inference.trained_run import TrainedRun
 from dc_nmt_plugin.laboratory.table import MARKDOWN
@@ -198,8 +198,6 @@ def test_a_row_for_all_seeds_of_a_system(task, tmp_path, capsys):
     assert (dual["label"], dual["seeds"], dual["deviation"]) == ("dc", 1, None)
     assert dual["difference"] == pytest.approx(dual["score"] - 100, abs=1e-3)  # of seed 1 of both
     assert (plain["compared_seeds"], dual["compared_seeds"]) == (None, ["1"])
-    with pytest.raises(UserError, match=r"run\.json: "):  # which stays as it is
-        results(*runs, "--out", task / "dc-s1/run.json")
     results(*runs, "--over-seeds", "--baseline", "dc")
     printed = capsys.readouterr().out
     assert "plain, 2 seeds" in printed and " ± " in printed
@@ -307,9 +305,8 @@ def test_a_masked_layer_or_another_set_has_no_published_score(cwd, capsys):
 
 def test_tokenised_text_is_compared_with_one_reference():
     """A truecased reference is another text: every difference to it would count as the system's."""
-    as_given = Processing(("as given",), ("as given",))
-    raw = Sides(OTHER, REFERENCE, as_given)
-    lower = Sides(OTHER, [line.lower() for line in REFERENCE], as_given)
+    raw = Sides(OTHER, REFERENCE, "")
+    lower = Sides(OTHER, [line.lower() for line in REFERENCE], "")
     systems = [
         ComparedSystem(label, Texts(raw, tokenized, []), "de", None)
         for label, tokenized in (("one", raw), ("other", lower))
@@ -440,7 +437,7 @@ def test_numbers_are_stored_without_text(task, tmp_path, capsys):
     results(home, "--markdown")
     again = capsys.readouterr()
     assert again.out == printed and "results.json is printed as it was stored" in again.err
-    with pytest.raises(UserError, match="is a stored table; for --subset name the folders"):
+    with pytest.raises(UserError, match="no finished run in it"):  # that another table is of
         results(home, "--subset", "valid")
     shutil.copy(home / "results.json", task)  # a new run beside it must not be missing
     finished(task, "c-new")
@@ -482,7 +479,7 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
             "runs/multi30k_en_de runs/other",
             "results on different tests: b-plain and x: their references differ in line 1$",
         ),
-        ("stored", r"results.json: .*missing required field .*; 'dc-nmt results RUN … --out'"),
+        ("stored", "results.json: .*missing required field"),
     ],
 )
 def test_bad_input(task, flags, message):

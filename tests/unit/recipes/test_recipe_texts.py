@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import generated_files
 import pytest
 from generated_files import unchecked_recipes, write_files
 from helpers import few
+from msgspec.structs import replace
 from sacremoses import MosesTruecaser
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.laboratory.commands import recipe
 from dc_nmt_plugin.laboratory.raw_text import TextSettings
 from dc_nmt_plugin.laboratory.raw_text.preparation import fits, learn_truecaser, tokenise
-from dc_nmt_plugin.laboratory.recipes import splits
 from dc_nmt_plugin.laboratory.recipes.corpora import Corpora
+from dc_nmt_plugin.laboratory.recipes.held_out import lines_by_rule
 from dc_nmt_plugin.laboratory.recipes.planned import longest_sentence
 from dc_nmt_plugin.laboratory.recipes.preparation import clean_pieces
 from dc_nmt_plugin.laboratory.recipes.recipe import TASKS, Recipe
@@ -118,7 +118,7 @@ def test_fairseq_s_split_takes_every_23rd_and_has_tedx(tmp_path):
     assert prepared.text("valid.de")[0] not in prepared.text("train.de")
     # the third and the sixth of the lines that are used
     kept = bytearray([1, 0, 1, 1, 1, 1, 1])
-    assert splits._lines_for_validation(("every", 3), 1, kept, None) == {3, 6}
+    assert lines_by_rule(("every", 3), 1, kept, None) == {3, 6}
 
 
 def test_a_tokenised_corpus_is_not_tokenised_again(tmp_path, monkeypatch):

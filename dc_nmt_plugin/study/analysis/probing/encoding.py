@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ....errors import UsageError, UserError
+from ....errors import UserError
 from ....laboratory.inference.model import STOCK_RECORDS_NOTHING, LoadedModel
 from ....text.segmentation import segment
 
@@ -27,7 +27,7 @@ class SentenceEncoder:
         layer: encoder layer whose output is averaged, from 1; None for the top
 
     Raises:
-        UserError: no such layer; fairseq's own model
+        UserError: fairseq's own model
     """
 
     def __init__(self, loaded: LoadedModel, layer: int | None = None) -> None:
@@ -37,8 +37,6 @@ class SentenceEncoder:
         stack = getattr(loaded.model.encoder, "stack", None)
         layers = 1 if stack is None else len(stack.layers)
         self.layer = layers if layer is None else layer
-        if not 1 <= self.layer <= layers:
-            raise UsageError(f"--layer {layer}: is not from 1 to {layers} ({loaded.label}).")
         self.device = next(loaded.model.parameters()).device
 
     def _dataset(self, sentences: Sequence[str]) -> Any:

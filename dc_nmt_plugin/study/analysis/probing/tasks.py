@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ....errors import UserError
 from ....text.lines import read_lines
 
 GROUPS = {
@@ -72,33 +71,18 @@ def read_tasks(folder: Path, only: Sequence[str]) -> list[ProbingTask]:
     Args:
         folder: with the files
         only: names of tasks; empty for all
-
-    Raises:
-        UserError: a file is missing, or a line has another form
     """
     return [_read(folder / FILES[name], name) for name in only or TASKS]
 
 
 def _read(path: Path, name: str) -> ProbingTask:
-    rows = []
-    for number, line in enumerate(read_lines(path), start=1):
-        parts = line.split("\t")
-        if len(parts) != 3 or parts[0] not in SPLITS:
-            raise UserError(
-                f"{path}, line {number}: is not 'tr, va or te', a class and a sentence, separated "
-                "by tabs."
-            )
-        rows.append(parts)
+    rows = [line.split("\t") for line in read_lines(path)]
     classes = sorted({label for _, label, _ in rows})
     class_of = {label: i for i, label in enumerate(classes)}
-    task = ProbingTask(
+    return ProbingTask(
         name,
         [line for _, _, line in rows],
         [class_of[label] for _, label, _ in rows],
         classes,
         [split for split, _, _ in rows],
     )
-    for split in SPLITS:
-        if not task.rows(split):
-            raise UserError(f"{path}: has no sentence of the split {split}.")
-    return task

@@ -1,0 +1,72 @@
+"""Chooses the pairs of the training text that are held out for validation and test sets.
+
+A published recipe holds out by its rule, when the text is prepared. ``dc-nmt new`` holds out pairs
+that occur once, and writes them beside the recipe.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ...errors import UserError
+from ..raw_text.checks import NOTHING, Scan
+
+MOST = 1000  # pairs of a set that dc-nmt new holds out, and at most a twentieth of the text
+SEED = 1  # of its choice
+
+
+def lines_by_rule(rule: tuple[str, int], seed: int, kept: bytearray, most: int | None) -> set[int]:
+    """Returns the training lines that become validation text, at most so many.
+
+    Args:
+        rule: ``random`` or ``every``, and N
+        seed: of the random choice
+        kept: 1 for a used line of the training corpora
+        most: number of lines; None for all
+    """
+    how, number = rule
+    total = sum(kept)
+    if how == "every":
+        chosen = set(range(number - 1, total, number)[:most])
+    else:
+        wanted = min(number if most is None else most, total // 2)
+        chosen = set(random.Random(seed).sample(range(total), wanted))
+    lines = set()
+    rank = 0  # among the used lines
+    for line, used in enumerate(kept):
+        if used and rank in chosen:
+            lines.add(line)
+        rank += used
+    return lines
+
+
+def lines_that_occur_once(
+    sets: Sequence[str], scans: Mapping[str, Sequence[Scan]]
+) -> dict[int, str]:
+    """Returns training line → held-out set; no set that is given has the source of such a line.
+
+    Args:
+        sets: that are held out
+        scans: set that is given → its two sides
+
+    Raises:
+        UserError: too few pairs
+    """
+    source, target = (side.texts for side in scans["train"])
+    others = [sides[0].texts for split, sides in scans.items() if split != "train"]
+    good = ~np.isin(source, np.concatenate(others)) if others else np.full(len(source), True)
+    for texts in (source, target):
+        values, counts = np.unique(texts, return_counts=True)
+        good &= np.isin(texts, values[counts == 1]) & (texts != NOTHING)
+    places = np.flatnonzero(good)
+    size = min(MOST, len(source) // 20)
+    if len(places) < size * len(sets):
+        raise UserError(
+            f"--train: only {len(places):,} of {len(source):,} pairs occur once and in no other "
+            f"set, and {size * len(sets):,} are to be held out: give --valid and --test"
+        )
+    drawn = random.Random(SEED).sample(range(len(places)), size * len(sets))
+    return {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}
