@@ -9,7 +9,8 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from . import __version__
 from .errors import UsageError, UserError, check_choices, notify
@@ -71,13 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     program = f"dc-nmt {name}" if name in COMMANDS else "dc-nmt"
     logging.disable(logging.INFO)  # fairseq announces what it lacks for speech
     warnings.simplefilter("ignore")  # of Hydra and torch, about how fairseq calls them
-    # a request to end also ends the programs that this process started
-    before = {request: signal.getsignal(request) for request in (signal.SIGTERM, signal.SIGHUP)}
-    for request, handler in before.items():
-        if handler is not signal.SIG_IGN:  # as nohup has it
-            signal.signal(request, signal.default_int_handler)
     try:
-        status = _run(name, rest)
+        with _interrupted_by_requests():
+            status = _run(name, rest)
         print(end="", flush=True)  # fails here, if it fails, and not after the last word
         return status
     except KeyboardInterrupt:
@@ -96,9 +93,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         notify(*f"{program}: error: {sentence}".split("\n"))
         return 2 if isinstance(error, UsageError) else 1
     finally:
+        logging.disable(logging.NOTSET)
+
+
+@contextmanager
+def _interrupted_by_requests() -> Iterator[None]:
+    """Makes a request to end an interrupt, which also ends the programs of this process."""
+    before = {request: signal.getsignal(request) for request in (signal.SIGTERM, signal.SIGHUP)}
+    for request, handler in before.items():
+        if handler is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(request, signal.default_int_handler)
+    try:
+        yield
+    finally:
         for request, handler in before.items():
             signal.signal(request, handler)
-        logging.disable(logging.NOTSET)
 
 
 def _prepare_streams() -> None:

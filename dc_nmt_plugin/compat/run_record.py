@@ -21,6 +21,7 @@ from omegaconf import OmegaConf
 
 from ..checkpoints.loading import architecture_of
 from ..checkpoints.plain import plain
+from ..files import write_text
 from ..flags import MECHANISM_FOLDERS, PLACES, SHORT, recorded_flags, value_of
 from ..machine import FAIRSEQS, used_device, version_of
 from ..runs.differences import WHILE_LONGER, compared, differing
@@ -78,8 +79,11 @@ class RecordWriter:
             self._folder / RECORD,
             lambda before: _record(self._trainer, self._folder, before if continued else None),
         )
+        curve = self._folder / CURVE
         if not continued:
-            (self._folder / CURVE).unlink(missing_ok=True)
+            curve.unlink(missing_ok=True)
+        elif curve.is_file():
+            _cut_curve(curve, self._trainer.get_num_updates())
         self._begun = True
 
     def add_update(self, tokens: int) -> None:
@@ -196,6 +200,26 @@ def enter_the_translation(stock: Function) -> Function:
         return scorer
 
     return main
+
+
+def _cut_curve(curve: Path, updates: int) -> None:
+    """Drops what a killed run has written after the checkpoint from which it continues.
+
+    Args:
+        curve: the file
+        updates: that the checkpoint has
+    """
+
+    def is_kept(line: str) -> bool:
+        try:
+            return int(json.loads(line.rpartition(" | ")[2])["num_updates"]) <= updates
+        except (KeyError, TypeError, ValueError):  # half a line
+            return False
+
+    lines = curve.read_text("utf-8", "replace").splitlines(keepends=True)
+    kept = list(filter(is_kept, lines))
+    if kept != lines:
+        write_text(curve, "".join(kept))
 
 
 def _plain(value: Any) -> Any:

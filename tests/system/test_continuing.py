@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 from commands import ROOT, assert_explained, run
 from interruption import assert_same_training, kill_before_update, kill_while_saving, same, updates
+from leavings import lasting
 from systems import load, training
 
 from dc_nmt_plugin.runs.record import read_record
@@ -62,6 +64,13 @@ def test_killed_and_continued_is_unbroken(flags, corpus, train, tmp_path):
     assert files(broken) == files(unbroken)
     assert same(*(extra(save).get("best") for save in (broken, unbroken)))
     assert updates(broken) == updates(unbroken)
+    assert (broken / "curve.log").read_text() == (unbroken / "curve.log").read_text()
+    assert same(*(recorded(save) for save in (broken, unbroken)))
+
+
+def recorded(save):
+    """What a record says, but for the name of its run and times."""
+    return {**lasting(json.loads((save / "run.json").read_text())), "name": "", "system": ""}
 
 
 def forked(corpus, save, *flags):

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...machine import usable_cpus
@@ -37,7 +37,6 @@ def run_side_by_side(
     """
     waiting, failed = deque(runs), dict[str, str]()
     busy: dict[int, tuple[GridRun, Any]] = {}  # slot → its run and job
-    shown = time.monotonic()
     try:
         while waiting or busy:
             free = [slot for slot in range(jobs) if slot not in busy]
@@ -45,17 +44,24 @@ def run_side_by_side(
                 run = waiting.popleft()
                 busy[slot] = run, _start(run, slot, jobs, gpus)
                 progress.say(f"{run.name}: started, {len(waiting)} waiting")
-            time.sleep(POLL)
+            _wait(busy, progress)
             ended = {slot for slot, (_, job) in busy.items() if job.done()}
             failed |= _end([busy.pop(slot) for slot in sorted(ended)], progress)
-            if time.monotonic() - shown > SHOW:
-                shown = time.monotonic()
-                states = [f"{run.name}: {updates_text(run)}" for run, _ in busy.values()]
-                progress.say("; ".join(states))
     except BaseException:
         _end_all([job for _, job in busy.values()])
         raise
     return failed
+
+
+def _wait(busy: Mapping[int, tuple[GridRun, Any]], progress: Progress) -> None:
+    """Waits until a job has ended; says from time to time how far the runs are."""
+    shown = time.monotonic()
+    while not any(job.done() for _, job in busy.values()):
+        time.sleep(POLL)
+        if time.monotonic() - shown > SHOW:
+            shown = time.monotonic()
+            states = [f"{run.name}: {updates_text(run)}" for run, _ in busy.values()]
+            progress.say("; ".join(states))
 
 
 def _start(run: GridRun, slot: int, jobs: int, gpus: int) -> Any:
