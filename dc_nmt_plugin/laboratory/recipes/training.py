@@ -195,7 +195,7 @@ def is_trained_so(run: PlannedRun, settings: Flags, tokens: int, *, any_precisio
     Raises:
         UserError: the folder has another training
     """
-    from ...runs.differences import differing, shown
+    from ...runs.differences import all_settings, differing, shown
     from ...runs.finding import is_its_text
     from ...runs.record import record_of
 
@@ -204,8 +204,7 @@ def is_trained_so(run: PlannedRun, settings: Flags, tokens: int, *, any_precisio
     # without checkpoints nothing can be lost; a finished run may have no checkpoints left
     if record is None or not (trained or any(run.checkpoints.glob("checkpoint*.pt"))):
         return False
-    settings_there = record.all_settings()
-    before = identity(settings_there, record.training.tokens, any_precision=any_precision)
+    before = identity(all_settings(record), record.training.tokens, any_precision=any_precision)
     now = identity(settings, tokens, any_precision=any_precision)
     other = [
         f"{setting.name} {shown(setting.value)} there, {shown(setting.other_value)} now"
