@@ -13,7 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatch
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .record import Flags, Record
 
 # What a flag changes, if not the trained model → flags of fairseq-train, with * for any letters
 CHANGES = {
@@ -78,6 +82,26 @@ def may_differ(flag: str, kinds: Collection[str]) -> bool:
 def compared(settings: Mapping[str, Any], kinds: Collection[str]) -> dict[str, Any]:
     """Returns the settings whose flags (without dashes) are of none of the kinds."""
     return {flag: value for flag, value in settings.items() if not may_differ(flag, kinds)}
+
+
+def all_settings(record: Record) -> Flags:
+    """Returns the settings of all updates; one with several values has them in words.
+
+    An example is "0.1 until update 1000, then 0.3". Records of earlier versions have such words as
+    the value of the setting itself.
+    """
+    settings = dict(record.settings)
+    parts = [*(segment.settings for segment in record.segments), record.settings]
+    for flag in dict.fromkeys(flag for part in parts for flag in part):
+        values = [part.get(flag, NOT_GIVEN) for part in parts]
+        changes = [
+            f"{shown(value)} until update {segment.until_update}, then "
+            for segment, (value, following) in zip(record.segments, pairwise(values), strict=True)
+            if not same_value(value, following)
+        ]
+        if changes and not may_differ(flag, WHILE_LONGER):
+            settings[flag] = "".join(changes) + shown(values[-1])
+    return settings
 
 
 def full_search(search: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
 from ..errors import UserError
 from ..files import load_json, locked, read_json, write_json
-from .differences import NOT_GIVEN, WHILE_LONGER, may_differ, same_value, shown
 
 SCHEMA = 1
 RECORD = "run.json"
@@ -133,25 +131,6 @@ class Record:
     checkpoints: tuple[str, ...] = ()
     decodings: tuple[Decoding, ...] = ()
     written_in: str | None = None  # folder of the record when it was written
-
-    def all_settings(self) -> Flags:
-        """Returns the settings of all updates; one with several values has them in words.
-
-        An example is "0.1 until update 1000, then 0.3". Records of earlier versions have such
-        words as the value of the setting itself.
-        """
-        settings = dict(self.settings)
-        parts = [*(segment.settings for segment in self.segments), self.settings]
-        for flag in dict.fromkeys(flag for part in parts for flag in part):
-            values = [part.get(flag, NOT_GIVEN) for part in parts]
-            changes = [
-                f"{shown(value)} until update {segment.until_update}, then "
-                for segment, (value, following) in zip(self.segments, pairwise(values), strict=True)
-                if not same_value(value, following)
-            ]
-            if changes and not may_differ(flag, WHILE_LONGER):
-                settings[flag] = "".join(changes) + shown(values[-1])
-        return settings
 
     def decoding(self, key: str = "") -> Decoding | None:
         """Returns the decoding of that subset and name; "" for the recipe's of the test set."""

@@ -9,6 +9,7 @@ from commands import assert_explained, run
 from systems import family, train, training
 
 from dc_nmt_plugin.compat.beginning import lock_folder
+from dc_nmt_plugin.runs.differences import all_settings
 from dc_nmt_plugin.runs.record import read_record
 
 ARCH = "transformer_dc"
@@ -46,8 +47,8 @@ def test_the_record_has_a_segment_for_each_change(corpus, tmp_path):
         flags = ["--dropout", dropout, "--max-update", 2 * number, "--log-interval", number]
         train(corpus, tmp_path, ARCH, *flags).good()
         record = read_record(tmp_path)
-        recorded.append((record.all_settings()["dropout"], record.settings["dropout"]))
-        assert record.settings["max-update"] == record.all_settings()["max-update"] == 2 * number
+        recorded.append((all_settings(record)["dropout"], record.settings["dropout"]))
+        assert record.settings["max-update"] == all_settings(record)["max-update"] == 2 * number
     changed = "0.1 until update 2, then 0.3"
     assert recorded == [
         (0.1, 0.1),
@@ -67,7 +68,7 @@ def test_a_part_in_another_precision_leaves_its_trace(corpus, tmp_path, monkeypa
     # the third part has no update left to make, and trains nothing
     for updates, flags in [(2, []), (4, ["--bf16"]), (4, []), (6, ["--bf16"]), (8, [])]:
         train(corpus, tmp_path, ARCH, "--max-update", updates, *flags).good()
-        recorded.append(read_record(tmp_path).all_settings().get("bf16"))
+        recorded.append(all_settings(read_record(tmp_path)).get("bf16"))
     began = "not given until update 2, then given"
     assert recorded[:2] == [None, began]
     assert recorded[3:] == [began, f"{began} until update 6, then not given"]
@@ -80,8 +81,8 @@ def test_a_record_with_words_of_an_earlier_version_goes_on(corpus, tmp_path):
     del content["segments"]  # which it does not have
     content["settings"] |= words
     (tmp_path / "run.json").write_text(json.dumps(content))
-    assert read_record(tmp_path).all_settings().items() >= words.items()
+    assert all_settings(read_record(tmp_path)).items() >= words.items()
     train(corpus, tmp_path, ARCH, "--max-update", 4, "--dropout", 0.3).good()
     record = read_record(tmp_path)
     assert record.settings["dropout"] == 0.3
-    assert record.all_settings()["bf16"] == "updates 1 to 2 until update 2, then not given"
+    assert all_settings(record)["bf16"] == "updates 1 to 2 until update 2, then not given"

@@ -19,6 +19,7 @@ from ...modules.mechanisms import CHOOSING
 from ...runs.differences import (
     OF_ONE_SYSTEM,
     TOKENS,
+    all_settings,
     compared,
     differing,
     full_search,
@@ -179,14 +180,14 @@ def _differences(run: Run, baseline: Run) -> str:
 
 def _settings(run: Run) -> dict[str, Any]:
     """Returns the settings that are the same for every seed: name → value, None if unknown."""
-    settings = compared(run.record.all_settings(), OF_ONE_SYSTEM)
+    settings = compared(all_settings(run.record), OF_ONE_SYSTEM)
     return {**{flag_name(name): value for name, value in settings.items()}, **_conditions(run)}
 
 
 def _conditions(run: Run) -> dict[str, Any]:
     """Returns facts of training and search: name → value, None if unknown."""
     record = run.record
-    settings = record.all_settings()
+    settings = all_settings(record)
     # translations with a name (evaluate --as) are compared because their search differs
     search = {} if run.decoding.name else run.decoding.search
     precisions = [flag for flag in flags_of(PRECISION) if settings.get(flag)]

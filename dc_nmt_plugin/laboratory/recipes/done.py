@@ -67,14 +67,14 @@ def is_trained_so(run: PlannedRun, settings: Flags, tokens: int, *, any_precisio
     Raises:
         UserError: the folder has another training
     """
-    from ...runs.differences import differing, shown
+    from ...runs.differences import all_settings, differing, shown
 
     record = record_of(run.folder)
     trained = is_trained(run)
     # without checkpoints nothing can be lost; a finished run may have no checkpoints left
     if record is None or not (trained or any(run.checkpoints.glob("checkpoint*.pt"))):
         return False
-    settings_there = record.all_settings()
+    settings_there = all_settings(record)
     before = identity(settings_there, record.training.tokens, any_precision=any_precision)
     now = identity(settings, tokens, any_precision=any_precision)
     other = [
