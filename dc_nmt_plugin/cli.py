@@ -15,7 +15,7 @@ from . import __version__
 from .errors import UsageError, UserError, check_choices, notify
 from .files import MAKE_ROOM, no_space
 from .flags import USER_DIR_VARIABLE
-from .laboratory.dispatch import run_command
+from .laboratory import run_command
 
 # title with an example → command → description; each has main(argv) in a file of its name in
 # laboratory/commands/ or study/commands/
@@ -72,7 +72,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.disable(logging.INFO)  # fairseq announces what it lacks for speech
     warnings.simplefilter("ignore")  # of Hydra and torch, about how fairseq calls them
     # a request to end also ends the programs that this process started
-    on_request = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = {request: signal.getsignal(request) for request in (signal.SIGTERM, signal.SIGHUP)}
+    for request, handler in before.items():
+        if handler is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(request, signal.default_int_handler)
     try:
         status = _run(name, rest)
         print(end="", flush=True)  # fails here, if it fails, and not after the last word
@@ -93,7 +96,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         notify(*f"{program}: error: {sentence}".split("\n"))
         return 2 if isinstance(error, UsageError) else 1
     finally:
-        signal.signal(signal.SIGTERM, on_request)
+        for request, handler in before.items():
+            signal.signal(request, handler)
         logging.disable(logging.NOTSET)
 
 

@@ -25,6 +25,7 @@ from .errors import UsageError, UserError, check_choices
 T = TypeVar("T")
 _OPEN = ("/dev/std", "/dev/fd/", "/proc/")  # may be a file, which must not be replaced
 TAKEN = "exists already; take another name, or remove it"
+PART = ".part"  # end of the name of a folder that is not whole yet
 MAKE_ROOM = "make room, then give the same command again"
 # a full disk, a reached quota, a limit on the size of files
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -40,8 +41,6 @@ def no_space(error: BaseException | str) -> str | None:
 
 def folder_problem(folder: Path) -> str | None:
     """Returns why the programs of a recipe cannot take a folder by this name; None if they can."""
-    if str(folder).startswith("-"):  # also where it was given as ./-x, which a Path does not keep
-        return f"'{folder}' begins with -, as an option does; give its whole path, or rename it"
     if set(str(folder)) & set(":,"):
         return f"'{folder}' has a ':' or ',', at which fairseq splits names"
     if "${" in str(folder):

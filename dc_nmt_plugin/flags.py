@@ -133,11 +133,6 @@ def flags_of(kind: str) -> tuple[str, ...]:
 
 PLACES = flags_of(PLACE)
 
-# setting of a search → lowest value with which it works
-LEAST_OF_SEARCH = dict.fromkeys(("max_len_a", "max_len_b", "min_len", "seed"), 0.0)
-LEAST_OF_SEARCH |= {"beam": 1, "required_batch_size_multiple": 1, "temperature": 1e-6}
-LEAST_OF_SEARCH |= {"lenpen": -100}
-
 
 def flag_name(setting: str) -> str:
     """Returns the flag of a setting: ``encoder_layers`` → ``--encoder-layers``."""

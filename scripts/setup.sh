@@ -61,9 +61,6 @@ if [ -n "${DC_NMT_PYTHON:-}" ]; then
   "$python" -m pip --version >/dev/null 2>&1 || die "DC_NMT_PYTHON='$DC_NMT_PYTHON' has no pip: run '$DC_NMT_PYTHON -m ensurepip'"
 fi
 for folder in "$ROOT/.setup" "$state"; do
-  if [ -L "$folder" ] && [ ! -d "$folder" ]; then
-    die "$folder is a link to '$(readlink "$folder")', which is no folder: remove the link"
-  fi
   need_writable "$folder" "ask its owner to run 'scripts/setup.sh' there, or clone the project into a folder of yours"
 done
 # Two set-ups of one environment at a time would disturb each other.

@@ -17,10 +17,7 @@ import torch
 from ..errors import UserError
 from ..flags import MECHANISM_FOLDERS, USER_DIR_VARIABLE, value_of
 from ..modules.mechanisms import mechanisms
-from .names import LAST as LAST
 
-# types of parameters and buffers
-_DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.int32)
 # endings of unused names that fairseq 0.12.2 saves with sinusoidal positions
 POSITION_MARKER = "._float_tensor"
 # and these parameters of an encoder layer
@@ -53,23 +50,9 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as error:
         raise unreadable(path, error) from error
-    model = state.get("model") if isinstance(state, dict) else None
-    if not _has_parameters(model):
+    if not isinstance(state, dict) or not isinstance(state.get("model"), Mapping):
         raise UserError(f"{path}: is not a fairseq checkpoint: it has no parameters by name.")
-    for name, tensor in state["model"].items():
-        is_plain = tensor.layout is torch.strided and not tensor.is_meta
-        if not is_plain or tensor.dtype not in (*_DTYPES, torch.bool):
-            kind = "without values" if tensor.is_meta else f"{tensor.layout}, {tensor.dtype}"
-            raise UserError(
-                f"{path}: its parameter {name} is {kind}, which no training of fairseq saves."
-            )
     return dict(state)
-
-
-def _has_parameters(model: Any) -> bool:
-    if not isinstance(model, Mapping):
-        return False
-    return all(isinstance(name, str) and torch.is_tensor(model[name]) for name in model)
 
 
 def allow_fairseq_checkpoints() -> None:

@@ -1,114 +1,37 @@
-"""Makes checkpoints of plain data, small, and free of the machine of their training."""
+"""Makes plain data of what fairseq's checkpoints and settings hold."""
 
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
 import numpy as np
-import torch
 from omegaconf import OmegaConf
 from torch import Tensor
 
 from ..errors import UserError
-from ..flags import MECHANISM_FOLDERS
 
 
 def plain(value: Any) -> Any:
     """Returns `value` as dicts, lists, numbers, text and the same tensors.
 
     Raises:
-        UserError: `value` holds another type, or itself
+        UserError: `value` holds another type
     """
-    try:
-        return _plain(value)
-    except RecursionError as error:
-        raise UserError("the checkpoint's settings hold themselves, and have no end") from error
-
-
-def _plain(value: Any) -> Any:
     if OmegaConf.is_config(value):
-        return _plain(OmegaConf.to_container(value, resolve=True))
+        return plain(OmegaConf.to_container(value, resolve=True))
     if isinstance(value, argparse.Namespace):
-        return _plain(vars(value))
+        return plain(vars(value))
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, Enum):
-        return _plain(value.value)
+        return plain(value.value)
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     if value is None or isinstance(value, (bool, int, float, str, Tensor)):
         return value
     raise UserError(f"the checkpoint holds a {type(value).__name__}, which is no plain data")
-
-
-def share_equal(model: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Returns parameters by name; equal ones, such as shared embeddings, are one tensor."""
-    shared: dict[str, Tensor] = {}
-    for name, tensor in model.items():
-        equal = (other for other in shared.values() if torch.equal(other, tensor))
-        shared[name] = next(equal, tensor)
-    return shared
-
-
-def portable(state: Mapping[str, Any], name: str, data: str) -> dict[str, Any]:
-    """Returns a checkpoint in half precision that names no place of the machine of its training.
-
-    It has no optimizer's state, and fairseq's defaults for all settings but those of model and
-    task.
-
-    Args:
-        state: content of a checkpoint
-        name: of its file, for messages
-        data: the folder of its text, for the settings
-
-    Raises:
-        UserError: a parameter is too large for half precision, or the checkpoint is of a fairseq
-            before 0.10
-    """
-    if not state.get("cfg"):
-        raise UserError(f"{name}: was written by a fairseq before 0.10, and cannot be kept.")
-    extra = {key: value for key, value in state["extra_state"].items() if key != "metrics"}
-    return {
-        "args": None,
-        "cfg": _portable_config(state["cfg"], data),
-        "model": share_equal(_in_half_precision(state["model"], name)),
-        "optimizer_history": state["optimizer_history"],
-        "extra_state": extra,
-        "last_optimizer_state": None,
-    }
-
-
-def _in_half_precision(model: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
-    halves = {}
-    for key, tensor in model.items():
-        halves[key] = tensor.half() if tensor.is_floating_point() else tensor
-        if tensor.is_floating_point() and not torch.isfinite(halves[key]).all():
-            raise UserError(f"{name}: its parameter {key} is too large for half precision.")
-    return halves
-
-
-def _portable_config(saved: Mapping[str, Any], data: str) -> dict[str, Any]:
-    """Returns fairseq's configuration with its defaults for where and how a training ran."""
-    from fairseq.dataclass.configs import FairseqConfig
-
-    config = dict(saved)
-    flags = plain(config["model"])  # every flag of the training, those of other groups included
-    for group, defaults in plain(OmegaConf.structured(FairseqConfig)).items():
-        if not isinstance(defaults, dict):  # model, task and the like
-            continue
-        config[group] = defaults
-        flags.update({key: defaults[key] for key in defaults.keys() & flags if key != "seed"})
-    if "data" in flags:
-        flags["data"] = data
-    folders = flags.get(MECHANISM_FOLDERS) or {}
-    if folders:  # by name alone, as other places of that machine
-        flags[MECHANISM_FOLDERS] = {key: os.path.basename(folders[key]) for key in folders}
-    config["model"] = argparse.Namespace(**flags)
-    config["task"] = {**plain(config["task"]), "data": data}
-    return config

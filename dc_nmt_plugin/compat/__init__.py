@@ -1,5 +1,7 @@
 """Every change to fairseq, torch, numpy and Python; importing this package applies them.
 
+Tests: each entry names its own; the rest is in ``tests/unit/compat``.
+
 fairseq's programs and ``dc-nmt`` get all changes. Other Python programs that import
 :mod:`dc_nmt_plugin.registration` only get the changes for loading checkpoints and translating.
 ``dc-nmt doctor`` lists them. To delete a change, delete its entry.
@@ -12,12 +14,12 @@ import sys
 from . import batches as batches
 from . import beginning as beginning
 from . import continuing as continuing
-from . import decoding as decoding
 from . import dictionaries as dictionaries
 from . import loading as loading
 from . import mixed_precision as mixed_precision
 from . import performance as performance
 from . import programs as programs
+from . import repairs as repairs
 from . import run_record as run_record
 from . import saving as saving
 from . import versions as versions

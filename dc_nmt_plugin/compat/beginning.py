@@ -1,4 +1,4 @@
-"""Changes of how a training run begins: what is refused, and the checkpoint that it goes on from.
+"""Changes of how a training run begins: what is refused.
 
 They change one function, in this order: the last one of them runs first.
 """
@@ -8,29 +8,23 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import re
-import shutil
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-import torch
 from fairseq.file_io import PathManager
-from fairseq.logging import metrics
+from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks.translation import TranslationTask
 
-from ..checkpoints.loading import LAST
-from ..checkpoints.names import OF_TRAINING
-from ..errors import ConfigError, UserError, notify
-from ..flags import setting_name
-from ..runs.record import CHECKPOINTS, CURVE, RECORD, is_curve, record_of, run_folder
-from .change import Function, before, replace
-from .programs import contradictions, widths_of_the_encoder_alone
+from ..checkpoints.names import LAST
+from ..errors import ConfigError, UserError, did_you_mean
+from ..flags import MECHANISM_FOLDERS
+from ..runs.record import RECORD, record_of, run_folder
+from .change import before
+from .programs import idle_choices
 
 logger = logging.getLogger(__name__)
 
-SPEEDS = ("wps", "wpb", "bsz")  # of the aggregator, with validation
 BEGINNING = {"fairseq.checkpoint_utils:load_checkpoint": "30f7c43ad0e2"}
 _locks: list[IO[Any]] = []  # of this process; the kernel frees them when it ends
 
@@ -54,47 +48,16 @@ def refuse_a_missing_checkpoint(cfg: Any, trainer: Any, **_: Any) -> None:
 
 @before(
     BEGINNING,
-    reason="a run whose checkpoint_last.pt is missing, because the disk was full, starts anew",
-    test="tests/system/test_second_round.py",
-    after="refuse_a_missing_checkpoint",
-)
-def find_the_last_checkpoint(cfg: Any, trainer: Any, **_: Any) -> None:
-    if not cfg.no_save and cfg.restore_file == LAST:
-        _restore_last(cfg.save_dir, trainer.checkpoint_suffix)
-
-
-def _restore_last(folder: str, suffix: str) -> None:
-    """Makes the newest checkpoint of a folder its last one, if that one is missing."""
-    last = Path(folder, LAST.replace(".pt", f"{suffix}.pt"))
-    if last.exists():
-        return
-    saved = _saved_checkpoints(Path(folder), suffix)
-    if saved:
-        newest = max(saved, key=lambda path: path.stat().st_mtime)
-        logger.info(f"{last} is missing: continuing from {newest.name}")
-        part = last.with_name(f"{last.name}.{os.getpid()}")  # several processes do the same
-        shutil.copyfile(newest, part)
-        part.replace(last)
-
-
-def _saved_checkpoints(folder: Path, suffix: str) -> list[Path]:
-    """Returns the checkpoints that a training run has saved in a folder."""
-    name = OF_TRAINING + re.escape(f"{suffix}.pt")
-    return [path for path in folder.glob("*.pt") if re.fullmatch(name, path.name)]
-
-
-@before(
-    BEGINNING,
-    reason="two training runs in one folder mix their checkpoints and their records, and a new run "
-    "writes over files in its folder that are not its own",
+    reason="two training runs at once in one folder mix their checkpoints, and a new run replaces "
+    "the record of an older one with its scores",
     test="tests/system/test_folders.py",
-    after="find_the_last_checkpoint",
+    after="refuse_a_missing_checkpoint",
 )
 def one_training_a_folder(cfg: Any, trainer: Any, **_: Any) -> None:
     if not cfg.no_save and trainer.data_parallel_rank == 0:
         lock_folder(cfg.save_dir, trainer.checkpoint_suffix)
         if is_recorded(trainer):
-            _refuse_to_write_over(Path(cfg.save_dir), trainer.checkpoint_suffix)
+            _refuse_to_lose_scores(cfg, trainer.checkpoint_suffix)
 
 
 def lock_folder(save_dir: str, suffix: str = "") -> None:
@@ -142,132 +105,82 @@ def languages_of(task: Any) -> tuple[Any, Any]:
     return getattr(task.cfg, "source_lang", None), getattr(task.cfg, "target_lang", None)
 
 
-def _refuse_to_write_over(save_dir: Path, suffix: str) -> None:
-    """Refuses a training run that would replace a file or a record that is not its own.
-
-    Raises:
-        UserError: a curve that no run wrote, the record of another run, or scores without their run
+def _refuse_to_lose_scores(cfg: Any, suffix: str) -> None:
     """
-    folder = run_folder(save_dir)
-    curve = folder / CURVE
-    if curve.is_file() and not is_curve(curve):
-        raise UserError(
-            f"{curve}: no training run wrote this file, and this run would replace it; move it, or "
-            "take another --save-dir."
-        )
-    record = None if _saved_checkpoints(save_dir, suffix) else record_of(folder)
-    if record is None:  # the run continues, or nothing is here
+    Raises:
+        UserError: the record in the folder has scores, and a run begins anew there
+    """
+    last = Path(cfg.save_dir, LAST.replace(".pt", f"{suffix}.pt"))
+    if cfg.restore_file != LAST or last.exists():  # the run continues
         return
-    elsewhere = folder / CHECKPOINTS if save_dir == folder else folder
-    if _saved_checkpoints(elsewhere, suffix):
+    folder = run_folder(Path(cfg.save_dir))
+    record = record_of(folder)
+    if record and any(decoding.scores for decoding in record.decodings):
         raise UserError(
-            f"--save-dir {save_dir}: {folder / RECORD} is the record of the training whose "
-            f"checkpoints are in {elsewhere}; take another folder."
-        )
-    if any(decoding.scores for decoding in record.decodings):
-        raise UserError(
-            f"--save-dir {save_dir}: {folder / RECORD} has the scores of a training whose "
-            "checkpoints are gone, and a new training would replace it; move it, or take another "
+            f"--save-dir {cfg.save_dir}: {folder / RECORD} has the scores of a training whose "
+            f"{last.name} is gone, and a new training would replace it; move it, or take another "
             "folder."
         )
 
 
 @before(
     BEGINNING,
-    reason="flags that contradict each other are taken, such as --maximize-best-checkpoint-metric "
-    "of a loss, and a task cannot check a whole training run before it begins",
-    test="tests/system/test_second_round.py",
+    reason="some flags make a training useless without a word, such as "
+    "--maximize-best-checkpoint-metric of a loss, and a task cannot check a whole training run "
+    "before it begins",
+    test="tests/system/test_training_flags.py",
     after="one_training_a_folder",
 )
 def refuse_contradictions(_: Any, trainer: Any, **__: Any) -> None:
-    problems = [*_names_that_are_not_utf8(trainer.cfg), *contradictions(trainer.cfg)]
+    problems = contradictions(trainer.cfg)
     if problems:
         raise ConfigError(problems)
-    if trainer.is_data_parallel_master:
-        for sentence in widths_of_the_encoder_alone(trainer.cfg.model):
-            logger.warning(sentence)
     check_training = getattr(trainer.task, "check_training", None)  # of this plugin's tasks
     if check_training is not None:
         check_training(trainer)
 
 
-def _names_that_are_not_utf8(cfg: Any) -> Iterator[str]:
-    """Yields a sentence for each folder whose name cannot be written into a record."""
-    folders = {"--save-dir": cfg.checkpoint.save_dir, "data folder": getattr(cfg.task, "data", "")}
-    for about, folder in folders.items():
-        try:
-            os.path.abspath(str(folder)).encode()
-        except UnicodeEncodeError:
-            yield f"{about} {folder!a}: the name is not UTF-8; rename the folder."
+def contradictions(cfg: Any) -> list[str]:
+    """Returns a sentence for each setting that keeps the wrong model, or changes nothing."""
+    return [*_of_best_checkpoint(cfg.checkpoint), *_of_schedule(cfg), *_of_model(cfg.model)]
 
 
-@replace(
-    BEGINNING,
-    reason="the name of --best-checkpoint-metric is looked up after the first validation, where a "
-    "wrong one ends the run with a KeyError, and that of a speed keeps the slowest model",
-    test="tests/system/test_second_round.py",
-    after="refuse_contradictions",
-)
-def refuse_an_unknown_metric(load: Function) -> Function:
-    def load_checkpoint(cfg: Any, trainer: Any, **kwargs: Any) -> Any:
-        state, epochs = load(cfg, trainer, **kwargs)  # makes the batches
-        metric = cfg.best_checkpoint_metric
-        if metric != "loss" and not trainer.cfg.dataset.disable_validation:
-            names = _validation_metrics(trainer, epochs)
-            if metric not in names:
-                raise ConfigError(
-                    f"--best-checkpoint-metric {metric}: no validation of this run logs it; choose "
-                    f"from {', '.join(names)}."
-                )
-        return state, epochs
-
-    return load_checkpoint
+def _of_best_checkpoint(cfg: Any) -> Iterator[str]:
+    metric, highest = cfg.best_checkpoint_metric, cfg.maximize_best_checkpoint_metric
+    if highest and metric.endswith(("loss", "ppl")):
+        yield (
+            f"--maximize-best-checkpoint-metric: {metric} is better when it is lower; the worst "
+            "model would be kept as the best."
+        )
+    if not highest and ("bleu" in metric or "accuracy" in metric):
+        yield (
+            f"--best-checkpoint-metric {metric}: is better when it is higher; give "
+            "--maximize-best-checkpoint-metric too."
+        )
 
 
-def _validation_metrics(trainer: Any, epochs: Any) -> list[str]:
-    """Returns the names that a validation logs: those of a batch, and BLEU if it is asked for."""
-    model, criterion, task = trainer.get_model(), trainer.get_criterion(), trainer.task
-    batch, _ = trainer._prepare_sample(epochs.first_batch)
-    modes = [(module, module.training) for module in (model, criterion)]
-    with torch.no_grad(), metrics.aggregate(new_root=True) as logged:
-        for module, _ in modes:
-            module.eval()
-        _, _, numbers = criterion(model, batch)
-        task.reduce_metrics([numbers], criterion)
-    for module, training in modes:
-        module.train(training)
-    names = [
-        name
-        for name in logged.get_smoothed_values()
-        if not name.startswith("_") and name not in SPEEDS
+def _of_schedule(cfg: Any) -> Iterator[str]:
+    schedule, updates = cfg.lr_scheduler, cfg.optimization.max_update
+    falls_to_zero = schedule and schedule._name == "polynomial_decay"
+    falls_to_zero = falls_to_zero and not schedule.end_learning_rate
+    if falls_to_zero and 0 < schedule.total_num_update < updates:
+        yield (
+            f"--total-num-update: {schedule.total_num_update:g} is below --max-update {updates}; "
+            "the rate would be 0 from then on."
+        )
+
+
+def _of_model(settings: Any) -> list[str]:
+    """Returns a sentence for each of Hydra's settings that the model has not, or that is idle."""
+    name = settings.get("_name") if isinstance(settings, Mapping) else None
+    config = getattr(ARCH_MODEL_REGISTRY.get(name), "config_class", None)
+    if config is None:  # another model, or flags, which are checked when they are parsed
+        return []
+    known = ["_name", MECHANISM_FOLDERS, *config.settings()]
+    unknown = [
+        f"model.{setting}: {name} has no such setting.{did_you_mean(setting, known)}"
+        for setting in settings
+        if setting not in known
     ]
-    if getattr(task.cfg, "eval_bleu", False):
-        names += ["bleu", *(f"bleu_aux{layer}" for layer in getattr(task, "bleu_layers", ()))]
-    return names
-
-
-@replace(
-    {"fairseq_cli.hydra_train:_hydra_main": "25d3ca303e56"},
-    reason="fairseq-hydra-train ends with Hydra's traceback where fairseq-train has one sentence",
-    test="tests/system/test_second_round.py",
-)
-def end_hydra_with_a_sentence(stock: Function) -> Function:
-    def main(cfg: Any, **kwargs: Any) -> Any:
-        try:
-            return stock(cfg, **kwargs)
-        except UserError as error:
-            notify(*f"error: {_with_settings(str(error), cfg)}".split("\n"))
-            sys.exit(1)
-
-    return main
-
-
-def _with_settings(sentence: str, cfg: Any) -> str:
-    """Returns a sentence with Hydra's settings, such as ``model.encoder_layers``, for its flags."""
-
-    def setting(flag: re.Match[str]) -> str:
-        name = setting_name(flag[0])
-        groups = [group for group in cfg if name in (cfg[group] or ())]
-        return f"{groups[0]}.{name}" if groups else flag[0]
-
-    return re.sub(r"--[a-z][a-z0-9-]*[a-z0-9]", setting, sentence)
+    idle = idle_choices(settings).items()
+    return unknown + [f"model.{setting}: {reason}" for setting, reason in idle]

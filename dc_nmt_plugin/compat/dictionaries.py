@@ -20,28 +20,9 @@ from .continuing import LOADING, SAVING
 
 @replace(
     {"fairseq.checkpoint_utils:load_model_ensemble_and_task": "8eb71b6f0a91"},
-    reason="a checkpoint of a model with --encoder-embed-path needs the file of these embeddings, "
-    "which it contains, and which may be gone",
-    test="tests/system/test_continuing.py",
-    loading=True,
-)
-def load_without_embedding_files(stock: Function) -> Function:
-    def load_model_ensemble_and_task(
-        filenames: list[str], arg_overrides: Any = None, *args: Any, **kwargs: Any
-    ) -> Any:
-        overrides = {"encoder_embed_path": None, "decoder_embed_path": None}
-        overrides.update(arg_overrides or {})
-        return stock(filenames, overrides, *args, **kwargs)
-
-    return load_model_ensemble_and_task
-
-
-@replace(
-    {"fairseq.checkpoint_utils:load_model_ensemble_and_task": "8eb71b6f0a91"},
     reason="with other dictionaries of the same size, translations are wrong words",
     test="tests/system/test_dictionaries.py",
     loading=True,
-    after="load_without_embedding_files",
 )
 def same_dictionaries(stock: Function) -> Function:
     def load_model_ensemble_and_task(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import sys
-import tarfile
 from typing import Any
 
 import torch
@@ -32,7 +31,7 @@ def allow_checkpoints() -> None:
     "fairseq:eval",
     reason="builders of fairseq evaluate strings of a checkpoint's configuration, which a stranger "
     "may have written",
-    test="tests/system/test_strangers.py",
+    test="tests/system/test_safe_loading.py",
     loading=True,
 )
 def evaluate_plain_values() -> None:
@@ -81,7 +80,7 @@ def _value(node: ast.expr) -> Any:
         "fairseq.checkpoint_utils:load_ema_from_checkpoint": "cdbd0651ab00",
     },
     reason="TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD switches off the safe loader",
-    test="tests/system/test_strangers.py",
+    test="tests/system/test_safe_loading.py",
     loading=True,
 )
 def load_safely(*stock: Function) -> tuple[Function, ...]:
@@ -102,30 +101,6 @@ def load_safely(*stock: Function) -> tuple[Function, ...]:
         return load
 
     return tuple(map(safely, stock))
-
-
-@replace(
-    {"fairseq.file_utils:load_archive_file": "b22d103dec9c"},
-    reason="from_pretrained unpacks archives whose members may leave their folder",
-    since="Python < 3.14, whose tarfile does not filter by default",
-    test="tests/system/test_strangers.py",
-    loading=True,
-)
-def unpack_inside(stock: Function) -> Function:
-    def load_archive_file(archive_file: str) -> Any:
-        if os.path.isdir(archive_file):
-            return stock(archive_file)
-        before = vars(tarfile.TarFile)["extraction_filter"]  # a static method stays one
-        # before Python 3.11.4 there is no filter, and no archive is unpacked
-        tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
-        try:
-            return stock(archive_file)
-        except tarfile.TarError as error:
-            raise UserError(f"{archive_file}: cannot be unpacked safely ({error}).") from error
-        finally:
-            tarfile.TarFile.extraction_filter = before
-
-    return load_archive_file
 
 
 @change(

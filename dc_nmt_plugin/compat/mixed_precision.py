@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import os
 from contextlib import ExitStack
 from typing import Any
 
@@ -32,22 +31,6 @@ def unscale_once(_: Function) -> Function:
         self.scaler.update()
 
     return step
-
-
-@replace(
-    {"fairseq.optim.amp_optimizer:AMPOptimizer.__init__": "307eb13c2e80"},
-    reason="--amp-init-scale and --amp-scale-window are read from each other's places",
-    test="tests/unit/compat/test_gpu_patches.py",
-)
-def settings_of_the_loss_scale(start: Function) -> Function:
-    def init(self: Any, cfg: Any, params: Any, fp32_optimizer: Any, **kwargs: Any) -> None:
-        start(self, cfg, params, fp32_optimizer, **kwargs)
-        options = {"init_scale": cfg.common.amp_init_scale}
-        if cfg.common.amp_scale_window is not None:
-            options["growth_interval"] = cfg.common.amp_scale_window
-        self._grad_scaler = torch.amp.GradScaler("cuda", **options)
-
-    return init
 
 
 @after_parsing(
@@ -113,10 +96,9 @@ def bfloat16_flag(common: Any) -> str | None:
     if on_gpu or getattr(common, "tpu", False):
         return None
     if flag and not machine.multiplies_bfloat16():
-        if os.environ.get(machine.BFLOAT16):
-            raise ConfigError(f"--{flag}: contradicts {machine.BFLOAT16}=0; leave one of them out.")
         raise ConfigError(
             f"--{flag}: this CPU ({machine.processor()}) has no instructions for bfloat16 "
-            "(avx512_bf16 or amx_bf16), so it would be slower with it; leave the flag out."
+            f"(avx512_bf16 or amx_bf16), or {machine.BFLOAT16} is 0: it would be slower with it; "
+            "leave the flag out."
         )
     return flag

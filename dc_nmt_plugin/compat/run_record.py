@@ -1,4 +1,7 @@
-"""Writes ``run.json`` and ``curve.log`` while ``fairseq-train`` trains, whoever started it."""
+"""Writes ``run.json`` and ``curve.log`` while ``fairseq-train`` trains, whoever started it.
+
+``fairseq-generate`` enters what it translated.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairseq import options
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.logging import metrics
 from omegaconf import OmegaConf
@@ -21,15 +23,25 @@ from ..checkpoints.loading import architecture_of
 from ..checkpoints.plain import plain
 from ..flags import MECHANISM_FOLDERS, PLACES, SHORT, recorded_flags, value_of
 from ..machine import FAIRSEQS, used_device, version_of
-from ..runs.differences import NOT_GIVEN, WHILE_LONGER, may_differ, same_value, shown
+from ..runs.differences import WHILE_LONGER, compared, differing
 from ..runs.finding import data_facts, preparation_of
-from ..runs.record import CURVE, RECORD, SCHEMA, Flags, Record, Training, run_folder, update_record
-from .beginning import BEGINNING, SPEEDS, is_recorded, languages_of
+from ..runs.record import (
+    CURVE,
+    RECORD,
+    SCHEMA,
+    Flags,
+    Record,
+    Segment,
+    Training,
+    run_folder,
+    update_record,
+)
+from ..runs.translation import enter_translation
+from .beginning import BEGINNING, is_recorded, languages_of
 from .change import Function, replace
 from .continuing import LOADING, SAVING
 
-_PRECISIONS = ("fp16", "memory-efficient-fp16", "bf16", "memory-efficient-bf16", "amp")
-_THEN = ", then "  # between two values of a setting
+_SPEEDS = ("wps", "wpb", "bsz")  # of the aggregator, with validation
 _CURVE = "dc_nmt_curve"  # fairseq's aggregator of the numbers since the last validation
 
 
@@ -92,7 +104,7 @@ class RecordWriter:
             training = metrics.get_smoothed_values(_CURVE) if metrics.get_meters(_CURVE) else {}
             with open(self._folder / CURVE, "a", encoding="utf-8") as curve:
                 for kind, numbers in (("train_inner", training), ("valid", values)):
-                    known = {n: _plain(v) for n, v in numbers.items() if n not in SPEEDS}
+                    known = {n: _plain(v) for n, v in numbers.items() if n not in _SPEEDS}
                     line = json.dumps({**known, "num_updates": updates})
                     curve.write(f"| {kind} | {line}\n")
             metrics.reset_meters(_CURVE)
@@ -130,7 +142,7 @@ class RecordWriter:
     },
     reason="a training run leaves no record of its settings, text and speed, and no learning curve",
     test="tests/system/test_plain_runs.py",
-    after=("same_architecture", "refuse_an_unknown_metric"),
+    after=("same_architecture", "refuse_contradictions"),
 )
 def record_training(
     load: Function, save: Function, reduce: Function, statistics: Function, begin: Function
@@ -170,6 +182,22 @@ def record_training(
     return load_checkpoint, save_checkpoint, reduce_metrics, get_valid_stats, begin_training
 
 
+@replace(
+    {"fairseq_cli.generate:main": "ddff57f29d4f"},
+    reason="no record of a run says which model translated, how, and on which device",
+    test="tests/system/test_recipe_scripts.py",
+)
+def enter_the_translation(stock: Function) -> Function:
+    def main(args: Any) -> Any:
+        scorer = stock(args)
+        if getattr(args, "results_path", None):  # a Namespace, as fairseq-generate has it
+            data, model, results = map(Path, (args.data, args.path, args.results_path))
+            enter_translation(sys.argv[1:], data, model, results, args.gen_subset)
+        return scorer
+
+    return main
+
+
 def _plain(value: Any) -> Any:
     try:
         return round(float(value), 5)
@@ -183,10 +211,6 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     settings = _settings(cfg)
     if getattr(trainer, "bfloat16_flag", None):  # which the settings have no more
         settings[trainer.bfloat16_flag] = True
-    if before:
-        updates = trainer.get_num_updates()
-        changed = _changed(before.settings, settings, updates)
-        settings |= _precisions(before.settings, settings, updates) | changed
     name = before.name if before else folder.resolve().name
     data = Path(str(cfg.task.data).split(os.pathsep)[0])
     source, target = languages_of(trainer.task)
@@ -212,6 +236,7 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
         architecture=architecture_of(cfg.model),
         seed=cfg.common.seed,
         settings=settings,
+        segments=_segments(before, settings, trainer.get_num_updates()) if before else (),
         mechanisms=dict(value_of(cfg.model, MECHANISM_FOLDERS) or {}),
         training=training,
         decodings=before.decodings if before else (),
@@ -219,72 +244,23 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     )
 
 
-def _changed(before: Flags, now: Flags, updates: int) -> Flags:
-    """Returns flag → all its values, for each setting that a continued run has changed.
-
-    Args:
-        before: settings of the run until it was stopped
-        now: settings with which it continues
-        updates: number of those that are made
-    """
-    changed: Flags = {}
-    for flag in dict.fromkeys([*before, *now]):
-        if flag in _PRECISIONS or may_differ(flag, WHILE_LONGER):
-            continue
-        known, value = before.get(flag, NOT_GIVEN), now.get(flag, NOT_GIVEN)
-        first, then, last = shown(known).rpartition(_THEN)
-        if not same_value(last, shown(value)):
-            changed[flag] = f"{shown(known)} until update {updates}{_THEN}{shown(value)}"
-        elif then:
-            changed[flag] = f"{first}{then}{last}"
-    return changed
-
-
-def _precisions(before: Flags, now: Flags, updates: int) -> Flags:
-    """Returns flag → updates, for each flag of a precision in which a part of a run was trained.
-
-    Args:
-        before: settings of the run until it was stopped
-        now: settings with which it continues
-        updates: number of those that are made
-    """
-    parts: Flags = {}
-    for flag in _PRECISIONS:
-        known = before.get(flag)
-        if known is True and flag in now:
-            continue  # the whole run is in this precision
-        spans = [] if known is None else str(known).split(", ")
-        if known is True:
-            spans = ["from update 1"]
-        spans = _continued(spans, flag in now, updates)
-        if spans:
-            parts[flag] = ", ".join(spans)
-    return parts
-
-
-def _continued(spans: list[str], chosen: bool, updates: int) -> list[str]:
-    """Returns the parts of a run in one precision, when it continues after a number of updates.
-
-    Args:
-        spans: parts until now; "from update N" is one without an end
-        chosen: the run continues in this precision
-        updates: number of those that are made
-    """
-    is_open = bool(spans) and spans[-1].startswith("from")
-    if is_open == chosen:
-        return spans
-    if chosen:
-        return [*spans, f"from update {updates + 1}"]
-    start = int(spans[-1].split()[-1])
-    ended = [f"updates {start} to {updates}"] if start <= updates else []
-    return [*spans[:-1], *ended]
+def _segments(before: Record, settings: Flags, updates: int) -> tuple[Segment, ...]:
+    """Returns the segments of a run that continues with these settings after so many updates."""
+    former, present = (compared(flags, WHILE_LONGER) for flags in (before.settings, settings))
+    # nothing was trained with settings of a run that ended where it began
+    is_empty = any(segment.until_update == updates for segment in before.segments)
+    if is_empty or not any(differing(former, present)):
+        return before.segments
+    return (*before.segments, Segment(updates, before.settings))
 
 
 def _settings(cfg: Any) -> Flags:
     """Returns the flags of fairseq-train, or what docs/runs.md names of Hydra's values."""
     words = [SHORT.get(word, word) for word in sys.argv[1:]]
     if any(word.partition("=")[0] == "--arch" for word in words):
-        return recorded_flags(_without_folder(words, str(cfg.task.data)))
+        if cfg.task.data in words:  # it has no flag
+            words.remove(cfg.task.data)
+        return recorded_flags(words)
     defaults = {**plain(OmegaConf.structured(FairseqConfig)), "model": {}}
     settings: Flags = {"arch": str(architecture_of(cfg.model))}
     for group, values in plain(cfg).items():
@@ -307,22 +283,6 @@ def _settings_of_group(group: str, values: dict[str, Any], defaults: dict[str, A
             value = value[0]
         settings[flag] = value if isinstance(value, bool | int | float) else str(value)
     return settings
-
-
-def _without_folder(words: list[str], folder: str) -> list[str]:
-    """Returns a command line of fairseq-train without the data folder, which has no flag.
-
-    A value may be the same word: ``fairseq-train 1 --seed 1``.
-    """
-    parser = options.get_training_parser()
-    options.parse_args_and_arch(parser, sys.argv[1:])  # adds the flags of model, task and criterion
-    flags = parser._option_string_actions
-    position = 0
-    while position < len(words) and words[position] != folder:
-        action = flags.get(words[position])  # None: with its value in the same word (--seed=1)
-        values = 1 if action is not None and action.nargs is None else 0
-        position += 1 + values
-    return words[:position] + words[position + 1 :]
 
 
 def _recipe(data: Path, source: str, target: str) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Iterator
@@ -100,55 +99,6 @@ def save_every_interval(save: Function) -> Function:
                 cfg = copy(cfg)
                 cfg.save_interval_updates = 1
         return save(cfg, trainer, epochs, value)
-
-    return save_checkpoint
-
-
-@replace(
-    SAVE,
-    reason="--keep-best-checkpoints 3 leaves out the second and third best that are worse than the "
-    "first",
-    test="tests/system/test_second_round.py",
-    after="save_every_interval",
-)
-def keep_all_of_the_best(save: Function) -> Function:
-    def save_checkpoint(cfg: Any, trainer: Any, epochs: Any, value: float | None) -> Any:
-        saved = save(cfg, trainer, epochs, value)
-        path = _missing_best(cfg, value, trainer.checkpoint_suffix)
-        if path:
-            state = {"train_iterator": epochs.state_dict(), "val_loss": value}
-            state["best"] = checkpoint_utils.save_checkpoint.best
-            trainer.save_checkpoint(path, state)
-        return saved
-
-    return save_checkpoint
-
-
-def _missing_best(cfg: Any, value: float | None, suffix: str) -> str | None:
-    """Returns where the checkpoint of a validation belongs that fairseq did not save.
-
-    It is worse than all before, though fewer than ``--keep-best-checkpoints`` are there.
-    """
-    if value is None or cfg.no_save:
-        return None
-    first = f"checkpoint.best_{cfg.best_checkpoint_metric}_"
-    name = f"{first}{value:.3f}"
-    saved = [file for file in os.listdir(cfg.save_dir) if file.startswith(first)]
-    if len(saved) >= cfg.keep_best_checkpoints or any(file.startswith(name) for file in saved):
-        return None
-    return os.path.join(cfg.save_dir, f"{name}0{suffix}.pt")
-
-
-@replace(
-    SAVE,
-    reason="after a validation with NaN, any model is saved as checkpoint_best.pt",
-    test="tests/system/test_continuing.py",
-    after="keep_all_of_the_best",
-)
-def nan_is_never_the_best(save: Function) -> Function:
-    def save_checkpoint(cfg: Any, trainer: Any, epochs: Any, value: float | None) -> Any:
-        is_nan = value is not None and math.isnan(value)
-        return save(cfg, trainer, epochs, None if is_nan else value)
 
     return save_checkpoint
 

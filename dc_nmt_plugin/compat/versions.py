@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import sys
-from typing import Any
 
 import numpy as np
 
-from .change import Function, change, replace
+from .change import change
 
 
 @change(
@@ -25,21 +24,6 @@ def restore_numpy_names() -> None:
         setattr(np, "compat", argparse.Namespace(long=int))  # noqa: B010
     if "int" not in np.__dict__:
         setattr(np, "int", int)  # noqa: B010
-
-
-@replace(
-    {"fairseq.data.bucket_pad_length_dataset:get_buckets": "81dabf2c250b"},
-    reason="--num-batch-buckets ends in a TypeError: numpy's percentile has another name for "
-    "'interpolation'",
-    since="numpy 2.4",
-    test="tests/system/test_sentences.py",
-)
-def name_the_method(stock: Function) -> Function:
-    def get_buckets(sizes: Any, num_buckets: int) -> Any:
-        ends = np.linspace(0, 100, num_buckets + 1)[1:]
-        return np.unique(np.percentile(sizes, ends, method="lower"))
-
-    return get_buckets
 
 
 @change(

@@ -1,4 +1,7 @@
-"""One criterion: the joint loss, with the diagnostics of each mechanism."""
+"""The joint loss of one or several decoders, with the diagnostics of each mechanism.
+
+Tests: ``tests/model/test_joint_loss.py``, ``tests/model/test_diagnostics.py``.
+"""
 
 from .. import compat as compat
 from . import joint_loss as joint_loss

@@ -16,7 +16,6 @@ from torch import Tensor
 from ..checkpoints.dictionaries import saved_dictionaries
 from ..checkpoints.loading import architecture_of, check_finite, load_checkpoint, saved_settings
 from ..checkpoints.names import EPOCH, UPDATE, numbered
-from ..checkpoints.plain import share_equal
 from ..errors import UserError, counted
 
 
@@ -123,3 +122,12 @@ def find_checkpoints(folder: Path, *, last: int | None, kind: str | None) -> lis
             f"checkpoints there: {names}"
         )
     return paths[-last:]
+
+
+def share_equal(model: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns parameters by name; equal ones, such as shared embeddings, are one tensor."""
+    shared: dict[str, Tensor] = {}
+    for name, tensor in model.items():
+        equal = (other for other in shared.values() if torch.equal(other, tensor))
+        shared[name] = next(equal, tensor)
+    return shared

@@ -1,1 +1,4 @@
-"""Models. Flags and presets can be read without torch; :mod:`.registry` registers the models."""
+"""The architectures: flags and presets, readable without torch, and :mod:`.registry`.
+
+Tests: ``tests/model``, ``tests/unit/models``.
+"""

@@ -24,7 +24,7 @@ from .core.slow_linear import SlowLinear
 from .mechanisms import DUAL_CONTEXT
 
 # of W_z, as a part of the weights that would give the variance of one context; our choice,
-# measured in examples/multi30k_en_de/README.md
+# measured in docs/results/multi30k.md
 START = 0.3
 
 

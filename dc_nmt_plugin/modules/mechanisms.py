@@ -197,7 +197,7 @@ class Mechanism:
             known: facts about the model, such as ``embed_dim``; the class gets those that its
                 ``__init__`` names
         """
-        names, _ = arguments_of(self.class_)
+        names = arguments_of(self.class_)
         arguments = {**known, **self.fixed, **options}
         module = self.class_(**{name: arguments[name] for name in arguments if name in names})
         for name in options:
@@ -220,13 +220,9 @@ class SourceFeature(Mechanism):
     aggregates: bool = False  # several layers into one
 
 
-def arguments_of(class_: type) -> tuple[list[str], list[str]]:
-    """Returns the arguments of a class by name, all and those without a default.
-
-    ``**others`` of a class are the arguments of its base.
-    """
+def arguments_of(class_: type) -> list[str]:
+    """Returns the names of a class's arguments; ``**others`` are the arguments of its base."""
     names: list[str] = []
-    required: list[str] = []
     for base in class_.__mro__:
         if "__init__" not in vars(base):
             continue
@@ -234,12 +230,10 @@ def arguments_of(class_: type) -> tuple[list[str], list[str]]:
         for parameter in list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]:
             others = others or parameter.kind is parameter.VAR_KEYWORD
             if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-                if parameter.default is parameter.empty and parameter.name not in names:
-                    required.append(parameter.name)
                 names.append(parameter.name)
         if not others:
             break
-    return names, required
+    return names
 
 
 # -- axis A: self-attention ------------------------------------------------------------------------

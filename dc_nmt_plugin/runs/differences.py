@@ -2,7 +2,7 @@
 
 Four questions are asked of two runs, and each has kinds of flags that may differ:
 
-- Is the run in a folder the one that is asked for? ``WHILE_TRAINING`` of recipes/training.py
+- Is the run in a folder the one that is asked for? ``WHILE_TRAINING`` of recipes/done.py
 - Are they one system with two seeds (``dc-nmt results --over-seeds``)? :data:`OF_ONE_SYSTEM`
 - Was a run trained as the run of a published number? :data:`NOT_PRINTED`
 - May a run continue from a checkpoint? :data:`WHILE_CONTINUING`

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
 from ..errors import UserError
 from ..files import load_json, locked, read_json, write_json
+from .differences import NOT_GIVEN, WHILE_LONGER, may_differ, same_value, shown
 
 SCHEMA = 1
 RECORD = "run.json"
@@ -106,6 +108,14 @@ class Training:
 
 
 @dataclass(frozen=True)
+class Segment:
+    """The updates of a run until its settings were changed."""
+
+    until_update: int
+    settings: Flags  # all, as those of the record
+
+
+@dataclass(frozen=True)
 class Record:
     """The content of ``run.json``."""
 
@@ -116,12 +126,32 @@ class Record:
     task: str | None = None  # recipe
     architecture: str | None = None  # value of --arch
     seed: int | None = None
-    settings: Flags = field(default_factory=dict)  # flags of fairseq-train
+    settings: Flags = field(default_factory=dict)  # flags of fairseq-train, of the last updates
+    segments: tuple[Segment, ...] = ()  # updates before, with other settings
     mechanisms: dict[str, str] = field(default_factory=dict)  # from --user-dir → its folder
     training: Training = field(default_factory=Training)
     checkpoints: tuple[str, ...] = ()
     decodings: tuple[Decoding, ...] = ()
     written_in: str | None = None  # folder of the record when it was written
+
+    def all_settings(self) -> Flags:
+        """Returns the settings of all updates; one with several values has them in words.
+
+        An example is "0.1 until update 1000, then 0.3". Records of earlier versions have such
+        words as the value of the setting itself.
+        """
+        settings = dict(self.settings)
+        parts = [*(segment.settings for segment in self.segments), self.settings]
+        for flag in dict.fromkeys(flag for part in parts for flag in part):
+            values = [part.get(flag, NOT_GIVEN) for part in parts]
+            changes = [
+                f"{shown(value)} until update {segment.until_update}, then "
+                for segment, (value, following) in zip(self.segments, pairwise(values), strict=True)
+                if not same_value(value, following)
+            ]
+            if changes and not may_differ(flag, WHILE_LONGER):
+                settings[flag] = "".join(changes) + shown(values[-1])
+        return settings
 
     def decoding(self, key: str = "") -> Decoding | None:
         """Returns the decoding of that subset and name; "" for the recipe's of the test set."""
@@ -131,13 +161,6 @@ class Record:
 def run_folder(save_dir: Path) -> Path:
     """Returns the folder of a run: fairseq's ``--save-dir``, or that of ``RUN/checkpoints``."""
     return save_dir.parent if save_dir.parent.name and save_dir.name == CHECKPOINTS else save_dir
-
-
-def is_curve(path: Path) -> bool:
-    """Returns True for a learning curve of a run, and for an empty file."""
-    with open(path, "rb") as file:
-        start = file.readline(100)
-    return not start or start.startswith((b"| train_inner | {", b"| valid | {"))
 
 
 def read_record(path: Path) -> Record:

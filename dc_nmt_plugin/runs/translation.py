@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ..checkpoints.loading import averaged_names, updates_of
 from ..checkpoints.names import BEST
+from ..files import PART
 from ..flags import INPUT, flags_of, typed_flags
 from ..machine import used_device
-from ..steps import PART
 from .finding import path_from, preparation_of
 from .record import RECORD, Decoding, Record, update_record, with_decoding
 

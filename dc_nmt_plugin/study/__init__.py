@@ -1,1 +1,4 @@
-"""What the papers need: their tables and figures, and analyses of trained models."""
+"""What the papers need: their tables and figures, and analyses of trained models.
+
+Tests: ``tests/unit/analysis``, ``tests/unit/papers``.
+"""

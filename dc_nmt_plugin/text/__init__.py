@@ -1,1 +1,4 @@
-"""Lines of text, their languages and segmentation."""
+"""Lines of text, their languages and segmentation.
+
+Tests: ``tests/unit/text``.
+"""

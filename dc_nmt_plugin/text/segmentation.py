@@ -1,28 +1,20 @@
-"""Segmentation of words or raw text into pieces: how it is learnt, applied and undone."""
+"""Segmentation of words or raw text into pieces: how it is applied and undone."""
 
 from __future__ import annotations
 
 import html
-import io
 import os
 import re
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..files import replacing, write_lines
-from ..machine import usable_cpus
-from ..steps import Line
 from .lines import remove_bpe, stream_lines
 
 CONTINUED = "@@"  # subword-nmt: at the end of every piece but a word's last
-CHUNK = 10_000  # lines at a time
-RICH = 1000  # characters; an alphabet with signs has fewer, Chinese and Japanese text more
 MARK = "▁"  # sentencepiece: at the front of a word's first piece
 _BYTES = re.compile(r"(?:(?<!\S)<0x[0-9A-F]{2}>(?:\s|$))+")  # sentencepiece: of a rare character
 
@@ -44,24 +36,6 @@ class Segmenter(ABC):
     ending = ""
 
     @abstractmethod
-    def learn(self, texts: Sequence[str], codes: str, size: int) -> list[Line]:
-        """Returns the command lines that write the codes of texts.
-
-        Args:
-            texts: files; one segmentation serves all of them
-            codes: file to write
-            size: number of BPE operations, or of pieces
-        """
-
-    def dictionary(self, codes: str) -> str | None:
-        """Returns the file with fairseq's dictionary that `learn` writes; None: it writes none."""
-        return None
-
-    @abstractmethod
-    def apply(self, codes: str, text: str, to: str) -> Line:
-        """Returns the command line that segments a file."""
-
-    @abstractmethod
     def load(self, codes: Path) -> Callable[[str], str]:
         """Returns what segments one line."""
 
@@ -75,21 +49,6 @@ class SubwordNMT(Segmenter):
 
     name, joined_by = "subword-nmt", "subword_nmt"
     label, unit = "BPE", "operations"
-
-    def learn(self, texts: Sequence[str], codes: str, size: int) -> list[Line]:
-        words = ("subword-nmt", "learn-bpe", "-s", str(size), "-i")
-        if len(texts) == 1:
-            return [Line((*words, texts[0], "-o", codes))]
-        both = f"{codes.rpartition('/')[0]}/both"
-        return [
-            Line(("cat", *texts), output=both),
-            Line((*words, both, "-o", codes)),
-            Line(("rm", both)),
-        ]
-
-    def apply(self, codes: str, text: str, to: str) -> Line:
-        words = ("subword-nmt", "apply-bpe", "-c", codes, "--num-workers", "$WORKERS")
-        return Line((*words, "-i", text, "-o", to))
 
     def load(self, codes: Path) -> Callable[[str], str]:
         from subword_nmt.apply_bpe import BPE
@@ -108,20 +67,8 @@ class SentencePiece(Segmenter):
     name, joined_by, ending = "sentencepiece", "sentencepiece", ".model"
     label, unit = "sentencepiece", "pieces"
 
-    def learn(self, texts: Sequence[str], codes: str, size: int) -> list[Line]:
-        words = ("dc-nmt", "recipe", "learn-pieces", str(size), codes, self.dictionary(codes))
-        return [Line((*words, *texts), shown=True)]
-
-    def dictionary(self, codes: str) -> str:
-        # the training text need not have every byte
-        folder, _, name = codes.rpartition("/")
-        return f"{folder}/{name.replace('codes', 'pieces').removesuffix(self.ending)}.txt"
-
-    def apply(self, codes: str, text: str, to: str) -> Line:
-        return Line(("dc-nmt", "recipe", "apply-pieces", codes, text, to))
-
     def load(self, codes: Path) -> Callable[[str], str]:
-        processor = _processor(codes)
+        processor = load_processor(codes)
         return lambda line: " ".join(processor.encode(line, out_type=str))
 
     def join(self, line: str) -> str:
@@ -161,64 +108,8 @@ def sentencepiece() -> Any:
     return package
 
 
-def learn_pieces(texts: Sequence[Path], codes: Path, dictionary: Path, size: int) -> int:
-    """Writes the codes of texts, and fairseq's dictionary of all pieces, the frequent ones first.
-
-    Returns:
-        the number of pieces: `size`, or all that the texts have
-
-    Raises:
-        UserError: the characters of the texts are more than `size`
-    """
-    model = io.BytesIO()
-    characters: set[str] = set()
-    for line in chain.from_iterable(map(stream_lines, texts)):
-        characters.update(line)
-    try:
-        sentencepiece().SentencePieceTrainer.train(
-            sentence_iterator=chain.from_iterable(map(stream_lines, texts)),
-            model_writer=model,
-            vocab_size=size,
-            hard_vocab_limit=False,
-            # of thousands of characters the rarest are bytes; of an alphabet no letter is
-            character_coverage=0.9995 if len(characters) > RICH else 1.0,
-            byte_fallback=True,
-            normalization_rule_name="identity",  # joined pieces are the text again
-            pad_id=3,  # otherwise a piece may be fairseq's symbol <pad>
-            minloglevel=2,
-        )
-    except RuntimeError as error:
-        least = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
-        problem = f"too few for the characters; give at least {least[1]}" if least else str(error)
-        raise UserError(
-            f"{size} pieces (operations in the recipe, --bpe of dc-nmt new): {problem}"
-        ) from error
-    with replacing(codes) as temporary:
-        temporary.write_bytes(model.getvalue())
-    processor = _processor(codes)
-    numbers = range(processor.get_piece_size())
-    # fairseq has its own symbols
-    pieces = [n for n in numbers if not (processor.is_control(n) or processor.is_unknown(n))]
-    counts = Counter(dict.fromkeys(map(processor.id_to_piece, pieces), 0))
-    for text in texts:
-        for row in _rows(codes, text):
-            counts.update(row)
-    write_lines(dictionary, (f"{piece} {count}" for piece, count in counts.most_common()))
-    return len(numbers)
-
-
-def apply_pieces(codes: Path, text: Path, to: Path) -> None:
-    """Writes the pieces of a file."""
-    write_lines(to, map(" ".join, _rows(codes, text)))
-
-
-def _rows(codes: Path, text: Path) -> Iterator[list[str]]:
-    processor, lines = _processor(codes), stream_lines(text)
-    while chunk := list(islice(lines, CHUNK)):
-        yield from processor.encode(chunk, out_type=str, num_threads=usable_cpus())
-
-
-def _processor(codes: Path) -> Any:
+def load_processor(codes: Path) -> Any:
+    """Returns sentencepiece's model of codes."""
     try:
         return sentencepiece().SentencePieceProcessor(model_file=os.fspath(codes))
     except (OSError, RuntimeError) as error:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from unittest.mock import patch
 
-from source_code import ROOT
+import claims
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.laboratory.table import markdown_table
@@ -67,6 +67,40 @@ def published(document: str, part: str = "") -> str:
     return "\n\n".join(blocks)
 
 
+def scores(recipe: str) -> str:
+    """The published scores of a recipe by direction, with the models and the printed tables."""
+    from dc_nmt_plugin.flags import as_flags
+    from dc_nmt_plugin.laboratory.recipes.recipe import tasks
+    from dc_nmt_plugin.study.papers.document import SCORES
+    from dc_nmt_plugin.study.papers.reader import read_documents
+
+    directions = [task for task, (path, _) in tasks().items() if path.stem == recipe]
+    entries = [entry for document in read_documents() for entry in document.entries]
+    parts = []
+    for task in directions:
+        found: dict[tuple[str, str, str], tuple[dict[str, None], dict[str, None]]] = {}
+        for entry in entries:
+            scored = entry.task == task and entry.measure in SCORES and entry.value is not None
+            if not scored or entry.other or entry.of or entry.decoding:
+                continue
+            model = " ".join([entry.arch, *as_flags(entry.flags)])
+            set_of = "" if entry.subset in ("", "test") else entry.subset
+            part = "" if entry.part == "main" else entry.part
+            measured_on = ", ".join(filter(None, (entry.measure, set_of, part)))
+            values, places = found.setdefault((model, entry.training, measured_on), ({}, {}))
+            values[str(entry.value)] = None
+            places[f"{entry.document}, {entry.item}"] = None
+        rows = [
+            (f"`{model}`", training, " or ".join(values), f"`{measured_on}`", "; ".join(places))
+            for (model, training, measured_on), (values, places) in found.items()
+        ]
+        heads = ("`--arch` and flags", "settings", "score", "by", "where")
+        if rows:
+            title = f"`{task}`:\n\n" if len(directions) > 1 else ""
+            parts.append(title + markdown_table(heads, rows))
+    return "\n\n".join(parts)
+
+
 def folded(title: str, content: str) -> str:
     """A block that a reader opens, in the form that MkDocs and code hosts know."""
     head = f'<details markdown="1">\n<summary>{html.escape(title, quote=False)}</summary>'
@@ -78,14 +112,9 @@ def _bullet(note: str) -> str:
     return "- " + re.sub(r"^([#+*-])", r"\\\1", note)
 
 
-def claims(document: str) -> str:
-    """What a document claims, what is published for it, and what is seen on Multi30k."""
-    page = (ROOT / "examples" / "multi30k_en_de" / "CLAIMS.md").read_text("utf-8")
-    _, _, section = page.partition(f"## {document}\n")
-    if not section:
-        raise LookupError(f"no claims of {document}")
-    lines = section.partition("\n## ")[0].splitlines()
-    return "\n".join(line for line in lines if line.startswith("|"))
+def claimed(document: str = "") -> str:
+    """What the papers, or one document, claim, what they publish, and what Multi30k shows."""
+    return claims.table(claims.of_document(document)) if document else claims.page()
 
 
 def missing(document: str) -> str:

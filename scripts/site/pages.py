@@ -44,7 +44,8 @@ def _words(make: Callable[..., str]) -> Callable[[Path, str], str]:
 INSERTS: dict[str, Callable[[Path, str], str]] = {
     "code": code,
     "published": _words(generated.published),
-    "claims": _words(generated.claims),
+    "scores": _words(generated.scores),
+    "claims": _words(generated.claimed),
     "missing": _words(generated.missing),
     "presets": _words(generated.presets),
     "flags": _words(generated.flags),

@@ -1,9 +1,8 @@
 """The page of results: a chart and tables from the stored numbers of Multi30k's runs.
 
 ``results.json`` has every system's means, the interval of its difference to the baseline and its
-speed; the kept runs have each seed's scores; the example's page has the differences in chrF.
-Called with a file, it writes the chart there: ``python scripts/site/results.py
-docs/figures/results.svg`` draws the README's.
+speed. The kept runs have each seed's scores. ``docs/results/multi30k.md`` has the differences in
+chrF. ``python scripts/site/results.py docs/figures/results.svg`` writes the chart.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.study.analysis.figure import COLOURS, new_figure, write_figure
 
 HERE = ROOT / "examples" / "multi30k_en_de"
+PAGE = ROOT / "docs" / "results" / "multi30k.md"
 BASELINE = "transformer_standard"
 LEVEL = 0.05
 LEAST = 0.5  # BLEU: the difference that matters
@@ -36,36 +36,34 @@ class System:
     Attributes:
         name: in words
         needs: flags, data or programs beyond those of the plain model
-        in_example: name in the example's table of what is seen
+        in_page: name in the page's table of what is seen
     """
 
     name: str
     needs: str = "nothing"
-    in_example: str = ""
+    in_page: str = ""
 
 
 SYSTEMS = {
     BASELINE: System("plain Transformer (baseline)"),
-    "transformer": System("fairseq's own Transformer", in_example="fairseq's own"),
-    "transformer_dc": System("dual context (Enc-DC)", in_example="Enc-DC"),
-    "transformer_ctxaware": System("context-aware", in_example="context-aware"),
+    "transformer": System("fairseq's own Transformer", in_page="fairseq's own"),
+    "transformer_dc": System("dual context (Enc-DC)", in_page="Enc-DC"),
+    "transformer_ctxaware": System("context-aware", in_page="context-aware"),
     "transformer_cross_agg": System(
-        "cross aggregation", "encoder only", in_example="cross aggregation"
+        "cross aggregation", "encoder only", in_page="cross aggregation"
     ),
     "transformer_mlmha": System(
-        "attention to four encoder layers (M-10)", "more text: it overfits here", in_example="M-10"
+        "attention to four encoder layers (M-10)", "more text: it overfits here", in_page="M-10"
     ),
     "transformer_mlmha_iter_c_agg": System(
-        "aggregation of encoder layers (Iter-C-Agg)", in_example="Iter-C-Agg"
+        "aggregation of encoder layers (Iter-C-Agg)", in_page="Iter-C-Agg"
     ),
-    "transformer_ms_aux": System(
-        "auxiliary decoder (MS-1)", "the joint criterion", in_example="MS-1"
-    ),
+    "transformer_ms_aux": System("auxiliary decoder (MS-1)", "the joint criterion", in_page="MS-1"),
     "transformer_ms_aux_aif": System(
-        "auxiliary decoder, fusion (MS-1 + AIF)", "the joint criterion", in_example="MS-1, fusion"
+        "auxiliary decoder, fusion (MS-1 + AIF)", "the joint criterion", in_page="MS-1, fusion"
     ),
     "axes": System(
-        "three mechanisms in one model", "the joint criterion", in_example="axes A, B and C"
+        "three mechanisms in one model", "the joint criterion", in_page="axes A, B and C"
     ),
 }
 
@@ -87,8 +85,8 @@ def seeds(system: str) -> dict[str, list[float]]:
 
 @cache
 def _chrf() -> dict[str, tuple[float, float]]:
-    """Name in the example's table → the 95% interval of the difference in chrF."""
-    text = (HERE / "README.md").read_text("utf-8")
+    """Name in the page's table → the 95% interval of the difference in chrF."""
+    text = PAGE.read_text("utf-8")
     interval = r"\[(-?[\d.]+), (-?[\d.]+)\]"
     row = rf"^\| ([^|]+) \| [-+][\d.]+ \| {interval} \| [^|]+ \| [-+][\d.]+ \| {interval} \|"
     return {match[1]: (float(match[4]), float(match[5])) for match in re.finditer(row, text, re.M)}
@@ -97,7 +95,7 @@ def _chrf() -> dict[str, tuple[float, float]]:
 def interval(system: str, metric: str) -> tuple[float, float] | None:
     """The 95% interval of a system's difference to the baseline, if it is known."""
     if metric == "chrf":
-        name = SYSTEMS[system].in_example
+        name = SYSTEMS[system].in_page
         return _chrf()[name] if name else None
     against = rows()[system].test.against
     return against.interval if against else None

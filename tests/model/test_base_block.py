@@ -78,7 +78,6 @@ def test_defaults_are_the_papers_block():
         ({"base": "moderm"}, ["--base", "moderm", "Did you mean 'modern'"]),
         ({"norm": "rms"}, ["--norm", "'rms'", "rms_norm"]),
         ({"positions": "rotatory"}, ["--positions", "rotary"]),
-        ({"positions": "rotary", "encoder_attention_heads": 4}, ["--positions", "3", "odd"]),
         ({"base": "modern", "encoder_learned_pos": True}, ["--encoder-learned-pos", "rotary"]),
         ({"max_relative_position": 0}, ["--max-relative-position", "0"]),
     ],

@@ -32,7 +32,8 @@ import torch
 import torch._dynamo  # torch imports it with its first optimizer
 import tqdm
 
-from dc_nmt_plugin import compat, steps
+from dc_nmt_plugin import compat
+from dc_nmt_plugin.laboratory import steps
 
 compat.apply(all_of_them=True)  # of the programs too, which are imported here
 programs = {entry.name: entry for entry in entry_points(group="console_scripts")}

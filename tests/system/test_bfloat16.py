@@ -1,12 +1,10 @@
 """``--amp`` and ``--bf16`` on a CPU, by fairseq's programs; slow on some processors, but right."""
 
-import re
 import subprocess
 
 import pytest
 import torch
 from commands import ROOT, assert_explained, run
-from forks import run_script
 from interruption import assert_same_training, kill_before_update
 from systems import family, generation, load, train, training
 
@@ -77,8 +75,7 @@ def test_it_translates_and_validates(corpus, tmp_path):
     [
         ("--amp", None, "no instructions for bfloat16"),
         ("--bf16", "", "no instructions for bfloat16"),
-        ("--amp", "0", "contradicts DC_NMT_BFLOAT16=0"),
-        ("--bf16", "yes", "DC_NMT_BFLOAT16: 'yes' is not one of 0, 1"),
+        ("--amp", "0", "or DC_NMT_BFLOAT16 is 0"),
     ],
 )
 def test_it_is_refused_where_it_would_be_slow(
@@ -99,12 +96,6 @@ def test_every_program_asks_the_same_machine(variable, bare, corpus, tmp_path, m
     monkeypatch.setenv("DC_NMT_BFLOAT16", variable)
     kernel = ["grep", "-qswE", "avx512_bf16|amx_bf16", "/proc/cpuinfo"]
     expected = variable == "1" if variable else subprocess.call(kernel) == 0
-
-    recipe = (ROOT / "examples/multi30k_en_de/recipe.sh").read_text("utf-8")
-    (line,) = re.findall("^CPU=.*", recipe, re.MULTILINE)
-    (tmp_path / "printed.sh").write_text(f"GPUS=0\n{line}\necho $CPU\n")
-    code, printed = run_script(tmp_path / "printed.sh", tmp_path)
-    assert (code, printed.split()) == (0, ["--cpu", *(["--amp"] if expected else [])])
 
     words = [*training(corpus, tmp_path, *family(ARCH), "--amp", "--max-update", 1), *USER_DIR]
     code = "from fairseq_cli.train import cli_main; cli_main()"

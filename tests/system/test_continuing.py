@@ -10,7 +10,7 @@ import pytest
 import torch
 from commands import ROOT, assert_explained, run
 from interruption import assert_same_training, kill_before_update, kill_while_saving, same, updates
-from systems import SOURCE, TARGET, load, training
+from systems import load, training
 
 from dc_nmt_plugin.runs.record import read_record
 
@@ -47,9 +47,7 @@ def extra(save):
 
 RESUMED = {
     "--patience 2 --lr 0.1": lambda: kill_before_update(12),
-    "--keep-best-checkpoints 2 --save-interval-updates 3 --validate-interval-updates 3": (
-        lambda: kill_while_saving(4)
-    ),
+    "--save-interval-updates 3 --validate-interval-updates 3": lambda: kill_while_saving(4),
 }
 
 
@@ -107,34 +105,19 @@ def test_a_plateau_is_counted_across_runs(corpus, tmp_path):
 
 
 def test_the_best_is_the_best_that_was_validated(corpus, monkeypatch, tmp_path):
-    """Also after the updates between two saved ones, and after NaN; all of the best are kept."""
+    """Also after the updates between two saved ones, and after NaN."""
     validate = fairseq_cli.train.validate
 
     def nan_in_between(cfg, trainer, *more):
         return [float("nan")] if trainer.get_num_updates() == 5 else validate(cfg, trainer, *more)
 
     monkeypatch.setattr(fairseq_cli.train, "validate", nan_in_between)
-    flags = ["--validate-interval-updates", 1, "--max-update", 6, "--keep-best-checkpoints", 2]
+    flags = ["--validate-interval-updates", 1, "--max-update", 6]
     losses = forked(corpus, tmp_path, "--lr", 0.5, *flags).good().logged("valid_loss")
     assert min(losses) < losses[-1], "the last is not the best"
     best = torch.load(tmp_path / "checkpoint_best.pt", weights_only=True)
     assert best["extra_state"]["val_loss"] == min(losses)
     assert extra(tmp_path)["best"] == min(losses)
-    assert len([name for name in files(tmp_path) if name.startswith("checkpoint.best_")]) == 2
-
-
-def test_the_best_of_another_text_does_not_count(corpus, tmp_path):
-    first, other = tmp_path / "first", tmp_path / "other"
-    forked(corpus, first, "--max-epoch", 3, "--patience", 2).good()
-    state = torch.load(first / "checkpoint_last.pt", weights_only=True)
-    state["extra_state"] |= {"best": 0.5, "patience": {"best": 0.5, "num_runs": 1}}  # easier text
-    torch.save(state, first / "checkpoint_last.pt")
-    flags = ["--restore-file", first / "checkpoint_last.pt", "--reset-dataloader"]
-    done = forked(corpus, other, "--max-epoch", 2, "--patience", 2, *flags).good()
-    assert "the next validation is the best" in done.output
-    assert (other / "checkpoint_best.pt").is_file()
-    assert extra(other)["best"] == min(done.logged("valid_loss"))
-    assert extra(other)["patience"]["best"] == min(done.logged("valid_loss"))
 
 
 def test_other_batches_in_the_middle_of_an_epoch_are_refused(corpus, tmp_path):
@@ -155,16 +138,6 @@ def test_other_batches_in_the_middle_of_an_epoch_are_refused(corpus, tmp_path):
     forked(corpus, tmp_path, *words).good()
     # at the end of an epoch, other batches are made for the next one
     forked(corpus, tmp_path, "--max-epoch", 4, "--max-tokens", 30).good()
-
-
-def test_embeddings_are_in_the_checkpoint(corpus, tmp_path):
-    path = tmp_path / "vectors.txt"
-    path.write_text("1 8\nbadun 1 2 3 4 5 6 7 8\n", "utf-8")
-    forked(corpus, tmp_path, "--max-update", 2, "--encoder-embed-path", path).good()
-    path.unlink()
-    flags = ["--source-lang", SOURCE, "--target-lang", TARGET, "--task", "translation", "--cpu"]
-    flags += ["--gen-subset", "test1", "--max-len-b", 5, "--path", tmp_path / "checkpoint_last.pt"]
-    run(tmp_path, "generate", corpus, *flags).good()
 
 
 def test_every_kept_update_has_its_checkpoint(corpus, tmp_path):

@@ -1,11 +1,15 @@
-"""What fairseq's decoding programs get wrong without the plugin's changes."""
+"""``fairseq-generate`` with the plugin: which search, which flags, and what is not scored."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import pytest
 from commands import run
 from fairseq.sequence_generator import SequenceGenerator
-from systems import SPLITS, generation
+from systems import SPLITS, TARGET, generation
+
+from dc_nmt_plugin import cli
 
 ARCH = "transformer_standard"
 
@@ -19,25 +23,30 @@ def generate(folder, data, checkpoint, *flags, **options):
     return run(folder, "generate", *generation(data, checkpoint, ARCH, *flags), **options)
 
 
-def test_diverse_beams_of_several_batches(corpus, last, tmp_path):
-    """fairseq alone takes a sentence's number for its place in the batch."""
-    flags = ["--beam", 4, "--diverse-beam-groups", 2, "--gen-subset", "test1", "--batch-size"]
-    one = generate(tmp_path, corpus, last, *flags, 1).good().hypotheses()
-    several = generate(tmp_path, corpus, last, *flags, 3).good().hypotheses()
-    assert {number: text for number, (_, text) in several.items()} == {
-        number: text for number, (_, text) in one.items()
-    }
-
-
-def test_no_score_of_a_part(corpus, last, tmp_path):
+def test_a_translation_of_a_part_is_not_scored(corpus, last, tmp_path, capsys):
+    """fairseq scores the sentences that are short enough."""
     flags = ["--max-source-positions", 5, "--skip-invalid-size-inputs-valid-test"]
     done = generate(tmp_path, corpus, last, *flags).good()
-    kept = len(done.hypotheses())
-    assert 0 < kept < SPLITS["test"]
-    assert f"no score, because {SPLITS['test'] - kept} sentences were left out" in done.output
-    assert "samples have invalid sizes and will be skipped" in done.output
-    complete = generate(tmp_path, corpus, last).good()
-    assert "no score" not in complete.output and "BLEU" in complete.output
+    left_out = SPLITS["test"] - len(done.hypotheses())
+    assert 0 < left_out < SPLITS["test"] and "BLEU" in done.output
+    (tmp_path / "output").write_text(done.output)
+    words = ["--reference", str(corpus.parent / f"text/test.{TARGET}"), "--target-lang", "de"]
+    assert cli.main(["score", str(tmp_path / "output"), *words]) == 1
+    assert f"left out {left_out} sentences that are too long" in capsys.readouterr().err
+
+
+def test_no_ngram_is_repeated(corpus, lively, tmp_path):
+    checkpoint = lively(ARCH)
+
+    def repeats(*flags):
+        flags = ["--beam", 1, "--gen-subset", "test1", "--min-len", 12, *flags]
+        texts = generate(tmp_path, corpus, checkpoint, *flags).good().hypotheses().values()
+        pairs = [list(pairwise(text.split())) for _, text in texts]
+        return sum(len(each) - len(set(each)) for each in pairs)
+
+    assert repeats() > 0
+    assert repeats("--no-repeat-ngram-size", 2) == 0
+    assert repeats("--sampling", "--no-repeat-ngram-size", 2) == 0
 
 
 def test_the_search_is_this_package_s(corpus, last, tmp_path):
@@ -57,16 +66,3 @@ def test_alignments_are_fairseqs(corpus, last, tmp_path):
         found.append(sorted(row for row in done.output.splitlines() if row.startswith("A-")))
     assert found[0] == found[1] and len(found[0]) == SPLITS["test"]
     assert all(row.split("\t")[1] for row in found[0])
-
-
-def test_a_full_line_is_one_answer(corpus, last, tmp_path):
-    """fairseq's own reader ends lines at a carriage return too, and answers once more."""
-    lines = [f"badun{end}logol" for end in "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"]
-    # some editors begin a file with a byte order mark
-    (tmp_path / "input").write_bytes(b"\xef\xbb\xbf" + "\n".join(lines).encode())
-    command = generation(corpus, last, ARCH, "--input", tmp_path / "input")
-    answers = run(tmp_path, "interactive", *command).good().hypotheses()
-    assert list(answers) == list(range(len(lines)))
-    assert len({text for _, text in answers.values()}) == 1
-    (tmp_path / "input").write_bytes(b"badun\n\xff\n")
-    assert "line 2: byte 0xff is not valid" in run(tmp_path, "interactive", *command).errors

@@ -51,7 +51,7 @@ def test_the_package_is_light_and_shows_what_is_public():
         _ = dc_nmt_plugin.nothing
 
 
-def test_the_first_block_of_the_readme(bare, tmp_path):
+def test_the_marked_block_of_the_readme(bare, tmp_path):
     """fairseq's commands, from the quickstart's pieces to BLEU, with fewer updates."""
     after = (ROOT / "README.md").read_text("utf-8").split("<!-- block:")[1]
     block = re.search(r"```\n(.*?)```", after, re.S)[1]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import json
 import shutil
 
-import pytest
 from commands import assert_explained, run
 from systems import family, train, training
 
@@ -13,39 +12,6 @@ from dc_nmt_plugin.compat.beginning import lock_folder
 from dc_nmt_plugin.runs.record import read_record
 
 ARCH = "transformer_dc"
-
-
-@pytest.fixture(scope="module")
-def trained_once(corpus, tmp_path_factory):
-    """The folder of a run whose checkpoints are in ``checkpoints``."""
-    folder = tmp_path_factory.mktemp("folders") / "run"
-    train(corpus, folder / "checkpoints", ARCH, "--max-update", 2).good()
-    return folder
-
-
-def test_a_file_of_the_user_is_no_curve(corpus, tmp_path):
-    save = tmp_path / "save"
-    save.mkdir()
-    (save / "curve.log").write_text("mine\n")
-    refused = train(corpus, save, ARCH, "--max-update", 1)
-    assert_explained(refused, f"{save}/curve.log: no training run wrote this file")
-    assert (save / "curve.log").read_text() == "mine\n" and not list(save.glob("*.pt"))
-    assert not (save / "run.json").exists()
-
-
-def test_neither_is_it_when_a_run_continues(corpus, trained_once, tmp_path):
-    folder = shutil.copytree(trained_once, tmp_path / "run")
-    (folder / "curve.log").write_text("mine\n")
-    refused = train(corpus, folder / "checkpoints", ARCH, "--max-update", 3)
-    assert_explained(refused, f"{folder}/curve.log: no training run wrote this file")
-    assert (folder / "curve.log").read_text() == "mine\n"
-
-
-def test_one_record_is_of_one_training(corpus, trained_once):
-    before = (trained_once / "run.json").read_bytes()
-    refused = train(corpus, trained_once, "transformer_standard", "--max-update", 1)
-    assert_explained(refused, f"--save-dir {trained_once}", f"are in {trained_once}/checkpoints")
-    assert (trained_once / "run.json").read_bytes() == before
 
 
 def test_two_trainings_at_the_same_time_are_two_folders(corpus, tmp_path):
@@ -60,59 +26,62 @@ def test_a_run_without_checkpoints_has_no_record(corpus, tmp_path):
     assert not (tmp_path / "run.json").exists() and not (tmp_path / "curve.log").exists()
 
 
-def test_a_value_may_be_the_name_of_the_data_folder(corpus, tmp_path, monkeypatch):
+def test_the_data_folder_is_no_value_of_a_flag(corpus, tmp_path, monkeypatch):
+    """Neither as the first word, where it has the name of a value, nor as the last one."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "1").symlink_to(corpus)
-    flags = training("1", "save", *family(ARCH), "--seed", 1, "--update-freq", 1, "--lr", 1)
-    flags += ["--clip-norm", 1, "--max-update", 1]
-    for words in (flags, [*flags[1:], "1"], ["--seed", 1, *flags]):
+    first = training("1", "save", *family(ARCH), "--seed", 1, "--max-update", 1, "--cpu")
+    last = [*training(corpus, "save", *family(ARCH), "--max-update", 1, "--seed", 1)[1:], "--cpu"]
+    for words in (first, [*last, corpus]):
         shutil.rmtree("save", ignore_errors=True)
         run(tmp_path, "train", *words).good()
         settings = read_record(tmp_path / "save").settings
-        assert (settings["seed"], settings["clip-norm"], settings["max-update"]) == (1, 1, 1)
-        assert settings["cpu"] is True and settings["lr"] == 1
+        assert (settings["seed"], settings["max-update"], settings["cpu"]) == (1, 1, True)
 
 
-def test_the_record_has_every_precision(corpus, tmp_path, monkeypatch):
-    monkeypatch.setenv("DC_NMT_BFLOAT16", "1")
-    flags = [[], ["--bf16"], ["--bf16"], [], ["--bf16"]]
+def test_the_record_has_a_segment_for_each_change(corpus, tmp_path):
+    """Flags that say how long or where a run trains are no change."""
     recorded = []
-    for number, flag in enumerate(flags, start=1):
-        train(corpus, tmp_path, ARCH, "--max-update", 2 * number, *flag).good()
-        recorded.append(read_record(tmp_path).settings.get("bf16"))
-    assert recorded == [
-        None,
-        "from update 3",
-        "from update 3",
-        "updates 3 to 6",
-        "updates 3 to 6, from update 9",
-    ]
-
-
-def test_the_record_has_every_value_of_a_setting(corpus, tmp_path):
-    values = []
     for number, dropout in enumerate([0.1, 0.3, 0.3, 0.2], start=1):
         flags = ["--dropout", dropout, "--max-update", 2 * number, "--log-interval", number]
         train(corpus, tmp_path, ARCH, *flags).good()
-        settings = read_record(tmp_path).settings
-        values.append(settings["dropout"])
-        assert (settings["max-update"], settings["log-interval"]) == (2 * number, number)
+        record = read_record(tmp_path)
+        recorded.append((record.all_settings()["dropout"], record.settings["dropout"]))
+        assert record.settings["max-update"] == record.all_settings()["max-update"] == 2 * number
     changed = "0.1 until update 2, then 0.3"
-    assert values == [0.1, changed, changed, f"{changed} until update 6, then 0.2"]
+    assert recorded == [
+        (0.1, 0.1),
+        (changed, 0.3),
+        (changed, 0.3),
+        (f"{changed} until update 6, then 0.2", 0.2),
+    ]
+    assert [(segment.until_update, segment.settings["dropout"]) for segment in record.segments] == [
+        (2, 0.1),
+        (6, 0.3),
+    ]
 
 
-def test_a_run_of_one_precision_has_a_switch(corpus, tmp_path, monkeypatch):
+def test_a_part_in_another_precision_leaves_its_trace(corpus, tmp_path, monkeypatch):
     monkeypatch.setenv("DC_NMT_BFLOAT16", "1")
-    for updates in (2, 4):
-        train(corpus, tmp_path, ARCH, "--max-update", updates, "--amp").good()
-        assert read_record(tmp_path).settings["amp"] is True
-    train(corpus, tmp_path, ARCH, "--max-update", 6).good()
-    assert read_record(tmp_path).settings["amp"] == "updates 1 to 4"
+    recorded = []
+    # the third part has no update left to make, and trains nothing
+    for updates, flags in [(2, []), (4, ["--bf16"]), (4, []), (6, ["--bf16"]), (8, [])]:
+        train(corpus, tmp_path, ARCH, "--max-update", updates, *flags).good()
+        recorded.append(read_record(tmp_path).all_settings().get("bf16"))
+    began = "not given until update 2, then given"
+    assert recorded[:2] == [None, began]
+    assert recorded[3:] == [began, f"{began} until update 6, then not given"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="names are bytes")
-def test_names_that_are_not_utf8_are_refused(corpus, tmp_path):
-    save = os.fsdecode(os.fsencode(tmp_path) + b"/r\xff")
-    words = training(corpus, save, *family(ARCH), "--max-update", 1)
-    assert_explained(run(tmp_path, "train", *words), "is not UTF-8", "--save-dir")
-    assert not list(tmp_path.rglob("*.pt"))
+def test_a_record_with_words_of_an_earlier_version_goes_on(corpus, tmp_path):
+    words = {"dropout": "0.1 until update 1, then 0.3", "bf16": "updates 1 to 2"}
+    train(corpus, tmp_path, ARCH, "--max-update", 2).good()
+    content = json.loads((tmp_path / "run.json").read_text())
+    del content["segments"]  # which it does not have
+    content["settings"] |= words
+    (tmp_path / "run.json").write_text(json.dumps(content))
+    assert read_record(tmp_path).all_settings().items() >= words.items()
+    train(corpus, tmp_path, ARCH, "--max-update", 4, "--dropout", 0.3).good()
+    record = read_record(tmp_path)
+    assert record.settings["dropout"] == 0.3
+    assert record.all_settings()["bf16"] == "updates 1 to 2 until update 2, then not given"

@@ -16,7 +16,6 @@ from dc_nmt_plugin.runs.record import read_record
 
 ARCH = "transformer_standard"
 FORCED = {
-    "--prefix-size 400": ["--prefix-size", 400],
     "--prefix-size 1": ["--prefix-size", 1],
     "--score-reference": ["--score-reference"],
 }

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
+import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from commands import Run
 from helpers import toy_text
 from records import write_run, write_scored
 from submitit.core.utils import DelayedSubmission
@@ -19,17 +23,15 @@ from submitit.core.utils import DelayedSubmission
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import locked
+from dc_nmt_plugin.laboratory.commands import run, train
 from dc_nmt_plugin.laboratory.recipes import plan
 from dc_nmt_plugin.laboratory.recipes.execution import Progress
-from dc_nmt_plugin.laboratory.recipes.grid import (
-    Cluster,
-    run_here,
-    run_side_by_side,
-    status_table,
-    submit,
-)
-from dc_nmt_plugin.laboratory.recipes.plan import Experiment, TrainOptions
-from dc_nmt_plugin.steps import Grid, GridRun, Plan, Stage, Step, Variable, dc_nmt
+from dc_nmt_plugin.laboratory.recipes.grid import run_here
+from dc_nmt_plugin.laboratory.recipes.jobs import file_of, status_table
+from dc_nmt_plugin.laboratory.recipes.planned import Experiment, TrainOptions
+from dc_nmt_plugin.laboratory.recipes.side_by_side import run_side_by_side
+from dc_nmt_plugin.laboratory.recipes.slurm import Cluster, submit
+from dc_nmt_plugin.laboratory.steps import Command, Grid, GridRun, Stage, Step
 
 GRID = ["run", "mine", "transformer_standard", "transformer_dc", "--seeds", "1,2"]
 
@@ -47,7 +49,7 @@ def recipe(cwd, monkeypatch, capsys):
 
 
 def grid_run(name, *words):
-    return GridRun(Path("runs") / name, 1, Plan((), ()), (dc_nmt(words),), lambda: False)
+    return GridRun(Path("runs") / name, 1, (Command(words),), lambda: False)
 
 
 def test_side_by_side_one_fails_and_the_others_go_on(cwd, capsys):
@@ -93,9 +95,9 @@ def test_one_after_the_other_one_fails_and_the_others_go_on(cwd, capsys):
                 raise error
             return True
 
-        step = Step("train", "$RUN", (), is_done=is_done)
-        variable = Variable("RUN", str(Path("runs") / name), "")
-        return GridRun(Path("runs") / name, 1, Plan([variable], [Stage("$RUN", [step])]), (), bool)
+        folder = Path("runs") / name
+        step = Step("train", folder, lambda _: (), is_done=is_done)
+        return GridRun(folder, 1, (Command((), Stage(folder, [step])),), bool)
 
     broken = OSError(17, "File exists", "x")
     runs = [run("a-s1", UserError("no text")), run("b-s1", broken), run("c-s1")]
@@ -103,6 +105,74 @@ def test_one_after_the_other_one_fails_and_the_others_go_on(cwd, capsys):
     assert "a-s1 failed: no text\n" in capsys.readouterr().err
     with pytest.raises(UserError, match="no text"):
         run_here(runs[:1], Progress())
+
+
+def processes_of(folder):
+    """The numbers of the processes that work in a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(process / "cwd") == str(folder):
+                found.append(int(process.name))
+    return [number for number in found if number != os.getpid()]
+
+
+@pytest.mark.parametrize(
+    "request_to_end",
+    [signal.SIGHUP, *(pytest.param(n, marks=pytest.mark.thorough) for n in (2, signal.SIGTERM))],
+)
+def test_a_request_to_end_also_ends_the_jobs(recipe, request_to_end, cwd, tmp_path_factory):
+    """Of two jobs, which wait for a text that another process prepares."""
+    (recipe / "data").mkdir()
+    words = ["run", "mine", "transformer_standard", "transformer_dc", "--jobs", "2", "--gpus", "0"]
+    (recipe / "data/bin").mkdir()
+    logs = tmp_path_factory.mktemp("logs")
+
+    def ignore_interrupts():  # as where a shell started it in the background
+        if request_to_end != signal.SIGINT:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    with ExitStack() as stack:
+        for name in ("transformer_standard-s1", "transformer_dc-s1"):
+            (recipe / name).mkdir()
+            stack.enter_context(locked(recipe / name / ".lock"))
+        parent = Run(logs, "dc-nmt", *words, before=ignore_interrupts)
+        jobs = recipe / "jobs"
+        for _ in range(600):
+            time.sleep(0.1)
+            waiting = [log for log in jobs.glob("*/*log.out") if "waiting for" in log.read_text()]
+            if len(waiting) == 2:
+                break
+        assert len(waiting) == 2, parent.files[1].read_text()
+        assert len(processes_of(cwd)) > 4
+        assert "starting" not in status_of(recipe) and "running" in status_of(recipe)
+        os.kill(parent.process.pid, request_to_end)
+        assert parent.wait().code == 130
+        assert processes_of(cwd) == []
+
+
+def status_of(recipe):
+    """The states of two runs, whose folders are locked."""
+    names = ("transformer_standard-s1", "transformer_dc-s1")
+    return status_table([GridRun(recipe / name, 1, (), lambda: False) for name in names])
+
+
+def test_damaged_files_of_jobs_and_a_job_that_begins(cwd):
+    runs = [grid_run(name) for name in ("a-s1", "b-s1", "c-s1")]
+    for one, text in zip(runs, ("[]", "5", '{"on": "here", "job": "x"}'), strict=True):
+        file_of(one).parent.mkdir(parents=True, exist_ok=True)
+        file_of(one).write_text(text)
+        one.folder.mkdir()
+        line = '| train_inner | {"num_updates": "20", "wall": "nan"}\n'
+        (one.folder / "train.log").write_text(line)
+    assert status_table(runs).count("not started  0 of 0 updates") == 3
+    beginning = subprocess.Popen(["bash", "-c", "sleep 60; : submitit"])
+    job = {"on": "here", "job": str(beginning.pid), "log": "x"}
+    file_of(runs[0]).write_text(json.dumps(job))
+    assert "starting" in status_table(runs[:1])
+    beginning.kill()
+    beginning.wait()
+    assert "failed or stopped" in status_table(runs[:1])
 
 
 class Slurm:
@@ -113,11 +183,16 @@ class Slurm:
     """
 
     PROGRAMS = {  # noqa: RUF012
-        "sbatch": 'n=$(($(ls "$SPOOL" | grep -c sh$) + 1)); cp "$1" "$SPOOL/$n.sh"; '
+        "sbatch": 'answer=$(head -n 1 "$SPOOL/answers" 2> /dev/null); '
+        'sed -i 1d "$SPOOL/answers" 2> /dev/null; '
+        '[[ $answer != *error* ]] || { echo "$answer" >&2; exit 1; }; '
+        '[ -z "$answer" ] || { echo "$answer"; exit 0; }; '
+        'n=$(($(ls "$SPOOL" | grep -c "sh$") + 1)); cp "$1" "$SPOOL/$n.sh"; '
         'echo "Submitted batch job $n"',
         "srun": "shift; log=${2//%A_%a/${SLURM_ARRAY_JOB_ID:-}_${SLURM_ARRAY_TASK_ID:-}}; "
         "log=${log//%j/$SLURM_JOB_ID}; log=${log//%t/0}; shift 2; "
         'echo $$ > "$SPOOL/pid"; exec "$@" >> "$log" 2>&1',
+        "scancel": 'echo "$@" >> "$SPOOL/cancelled"',
         "scontrol": 'echo "$@" >> "$SPOOL/control"',
         "sacct": 'echo "JobID|State|NodeList"; cat "$SPOOL/states"',
     }
@@ -131,6 +206,10 @@ class Slurm:
             (programs / name).write_text(f"#!/bin/bash\nSPOOL={self.spool}\n{body}\n")
             (programs / name).chmod(0o755)
         monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+
+    def answers(self, lines: list[str]) -> None:
+        """What sbatch says to the next jobs; "" takes one, and an error refuses it."""
+        (self.spool / "answers").write_text("".join(f"{line}\n" for line in lines))
 
     def script(self, job: int) -> dict[str, str]:
         """The words for sbatch in a job's script."""
@@ -165,9 +244,9 @@ def test_jobs_on_slurm_in_any_order_and_one_beyond_its_time_limit(recipe, slurm,
         grid_run("b-s1", "recipe", "lost"),
         grid_run("c-s1", "recipe", "list"),
     ]
-    text = dc_nmt(["recipe", "text", "mine", "--work", "work", "--out", "text"])
-    table = dc_nmt(["recipe", "list"])
-    lines = submit(Grid(runs, None, [text], table=table), Cluster(1, 0))
+    text = Command(("recipe", "text", "mine", "--work", "work", "--out", "text"))
+    table = Command(("recipe", "list"))
+    lines = submit(Grid(runs, [text], table=table), Cluster(1, 0))
     assert [line.partition(":")[0] for line in lines] == ["1", "2_0", "2_1", "2_2", "3"]
     slurm.run(1)
     assert Path("text/train.en").is_file()
@@ -197,10 +276,61 @@ def test_jobs_on_slurm_in_any_order_and_one_beyond_its_time_limit(recipe, slurm,
     slurm.run(3)
 
 
+def test_runs_side_by_side_train_on_one_gpu_each(recipe, monkeypatch):
+    monkeypatch.setattr(plan, "visible_gpus", lambda: 4)
+    for gpus, processes in (("4", 1), ("0", 1), (None, 4)):
+        words = ["mine", "transformer_dc", "--jobs", "2", *(["--gpus", gpus] if gpus else [])]
+        args, flags = run.parser().parse_with_flags(words)
+        planned = train.plan_of(args, flags, "transformer_dc", 1)
+        assert planned.tokens.processes == processes
+        assert ("--gpus" in planned.command.words) == (gpus is not None)
+        assert "4" not in planned.command.words
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (["sbatch: error: Invalid account"], "sbatch: error: Invalid account"),
+        (["", "sbatch: error: too many jobs"], "sbatch: error: too many jobs"),
+        (["maintenance at noon"], "maintenance at noon"),
+        (None, "this machine has no sbatch"),
+    ],
+    ids=["refused", "refused later", "nonsense", "no Slurm"],
+)
+def test_what_slurm_refuses_is_one_sentence_and_leaves_nothing(
+    recipe, slurm, answers, said, capsys, monkeypatch
+):
+    if answers is None:
+        monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    else:
+        slurm.answers(answers)
+    before = sorted(path.name for path in recipe.iterdir())
+    assert cli.main([*GRID, "--on", "slurm"]) == 1
+    output, errors = capsys.readouterr()
+    assert said in errors and errors.count("\n") == 1 and output.count("\n") == 0, errors
+    assert sorted(path.name for path in recipe.iterdir()) == before
+    if answers and answers[0] == "":  # the text had been taken
+        assert (slurm.spool / "cancelled").read_text().split() == ["1"]
+
+
+def test_what_waits_or_runs_is_not_submitted_again(recipe, slurm, capsys):
+    assert cli.main([*GRID, "--on", "slurm"]) == 0
+    (slurm.spool / "states").write_text("2_0|RUNNING|\n2_1|PENDING|\n2_2|FAILED|\n2_3|FAILED|\n")
+    capsys.readouterr()
+    assert cli.main([*GRID, "--on", "slurm"]) == 0
+    printed = capsys.readouterr().out
+    assert "transformer_standard-s1: running as job 2_0, and not submitted again" in printed
+    assert "scancel 2_1 and remove mine/jobs/transformer_dc-s1.json" in printed
+    jobs = recipe / "jobs"
+    again = [words_of(jobs / f"5_{task}_submitted.pkl")[0][2] for task in range(2)]
+    assert again == ["transformer_standard", "transformer_dc"]
+    assert slurm.script(5)["array"].startswith("0-1")
+
+
 def test_no_code_of_the_working_folder_is_run_on_slurm(cwd, slurm):
     write_strangers(cwd)
     runs = [grid_run("a-s1", "recipe", "list")]
-    submit(Grid(runs, table=dc_nmt(["recipe", "list"])), Cluster(1, 0))
+    submit(Grid(runs, table=Command(("recipe", "list"))), Cluster(1, 0))
     # a cluster may not hand the environment on
     for job in (1, 2):
         slurm.run(job, without="PYTHONSAFEPATH")
@@ -208,14 +338,13 @@ def test_no_code_of_the_working_folder_is_run_on_slurm(cwd, slurm):
 
 
 def words_of(path):
-    (line,) = DelayedSubmission.load(path).function.lines
-    return line.words[1:]
+    return [line.words[1:] for line in DelayedSubmission.load(path).function.lines]
 
 
 def test_a_grid_is_submitted_without_what_is_finished(recipe, slurm, capsys):
     done = recipe / "transformer_dc-s2"
     options = TrainOptions(flags=("--lr", "1e-3"), gpus=4)
-    planned = plan.plan_training(Experiment("mine", done.name[:-3], seed=2), options).command
+    planned = plan.plan_training(Experiment("mine", done.name[:-3], seed=2), options).words
     flags = shlex.join(planned[planned.index("--task") :])
     write_run(done, "transformer_dc", flags, updates=600, tokens=2048)
     write_scored(done, "x", "y")
@@ -231,13 +360,14 @@ def test_a_grid_is_submitted_without_what_is_finished(recipe, slurm, capsys):
     assert array["gpus-per-node"] == "4" and array["array"] == "0-2%3"
     assert array["dependency"] == "afterok:1" and table["dependency"] == "afterany:2"
     jobs = recipe / "jobs"
-    assert words_of(jobs / "1_submitted.pkl") == ("prepare", "mine", "--bpe", "default")
+    assert words_of(jobs / "1_submitted.pkl") == [("prepare", "mine", "--bpe", "default")]
     asked = [words_of(jobs / f"2_{task}_submitted.pkl") for task in range(3)]
-    assert asked[1] == (
-        "run", "mine", "transformer_dc", "--gpus", "4", "--seed", "1", "--", "--lr", "1e-3",
-    )  # fmt: skip
-    assert [each[-4] for each in asked] == ["1", "1", "2"]
-    assert words_of(jobs / "3_submitted.pkl")[-1] == "--over-seeds"
+    assert asked[1] == [
+        ("train", "mine", "transformer_dc", "--seed", "1", "--gpus", "4", "--", "--lr", "1e-3"),
+        ("evaluate", "mine", "transformer_dc", "--seed", "1"),
+    ]
+    assert [evaluation[-1] for _, evaluation in asked] == ["1", "1", "2"]
+    assert words_of(jobs / "3_submitted.pkl")[-1][-1] == "--over-seeds"
     # with other settings it is another run
     assert cli.main([*GRID, "--on", "slurm", "--lr", "2e-3"]) == 1
     assert "transformer_dc-s2 has a run with other data or settings (lr" in capsys.readouterr().err
@@ -254,20 +384,22 @@ def test_a_grid_is_submitted_without_what_is_finished(recipe, slurm, capsys):
         (["--on", "slurm", "--sbatch", "account"], "--sbatch: 'account' is not NAME=VALUE"),
         (
             ["--dry-run", "--on", "slurm"],
-            "--dry-run: prints a script that runs anywhere; leave out --on",
+            "--dry-run: prints a script; leave out --on",
         ),
         (
             ["--dry-run", "--jobs", "2"],
-            "--dry-run: prints a script that runs anywhere; leave out --jobs",
+            "--dry-run: prints a script; leave out --jobs",
         ),
         (
             ["--dry-run", "--status"],
-            "--dry-run: prints a script that runs anywhere; leave out --status",
+            "--dry-run: prints a script; leave out --status",
         ),
         (["--dry-run", "--partition", "p"], "--partition: goes with --on slurm"),
+        (["--on", "slurm", "--time", "0"], "--time: '0' is not between a minute and a year"),
+        (["--on", "slurm", "--partition", "a\n#SBATCH"], "--partition: 'a\\n#SBATCH': use"),
         (
-            ["--estimate", "--jobs", "2"],
-            "--estimate: trains a little on this machine; leave out --jobs",
+            ["--estimate", "--on", "slurm"],
+            "--estimate: trains a little on this machine; leave out --on",
         ),
         (["--jobs", "0"], "--jobs: '0' is not a whole number from 1"),
         (["--seed", "3"], "--seed 3: contradicts --seeds"),
@@ -281,54 +413,7 @@ def test_refused_in_one_sentence(recipe, words, named, capsys):
     assert sorted(path.name for path in recipe.iterdir()) == ["recipe.yaml", "text"]
 
 
-def test_a_grid_without_submitit(recipe, capsys, monkeypatch):
+def test_a_grid_without_submitit(recipe, slurm, capsys, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "submitit", None)
     assert cli.main([*GRID, "--on", "slurm"]) == 1
     assert "pip install 'dc_nmt_plugin[slurm]'" in capsys.readouterr().err
-
-
-def test_the_script_of_a_grid_is_an_array_too(recipe, capsys, tmp_path):
-    """Each job has the run of its number; without an array all are done, and then the table.
-
-    A run that fails does not stop the others.
-    """
-    assert cli.main([*GRID, "--dry-run"]) == 0
-    script = capsys.readouterr().out
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    for name in ("dc-nmt", "fairseq-train", "fairseq-generate", "fairseq-preprocess"):
-        (programs / name).write_text(
-            f'#!/bin/bash\necho "$(basename "$0") $*" >> {tmp_path}/calls\n'
-            '[[ $(basename "$0") != fairseq-train || "$*" != *"$FAIL"* ]]\n'
-        )
-    for name in ("subword-nmt", "python"):
-        (programs / name).write_text('#!/bin/bash\necho 1\n: > "${@: -1}"\n')
-    (programs / "python").write_text("#!/bin/bash\necho 1\n")
-    for path in programs.iterdir():
-        path.chmod(0o755)
-    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    every_run = [f"{arch}-s{seed}" for seed in (1, 2) for arch in GRID[2:4]]
-    for task, trained, fails in (
-        ("2", ["transformer_standard-s2"], "none"),
-        (None, every_run, "none"),
-        (None, every_run, "transformer_dc-s1"),
-    ):
-        shutil.rmtree(recipe / "data", ignore_errors=True)
-        environment = {**os.environ, "PATH": path, "FAIL": f"/{fails}/"}
-        environment |= {"SLURM_ARRAY_TASK_ID": task} if task else {}
-        (recipe / "data/raw/tokenised").mkdir(parents=True)
-        (recipe / "data/raw/.stamp").touch()
-        script_of_runs = script.replace("cat ", ": ").replace("rm ", "rm -f ")
-        done = subprocess.run(["bash", "-c", script_of_runs], env=environment, capture_output=True)
-        calls = (tmp_path / "calls").read_text().splitlines()
-        decoded = [run for run in every_run if any(f"/{run}/average" in call for call in calls)]
-        if fails == "none":
-            assert done.returncode == 0, done.stderr
-        else:
-            assert done.returncode == 1 and done.stderr.endswith(f"failed: {fails}\n".encode())
-        assert decoded == [run for run in trained if run != fails]
-        assert calls[-1].startswith("dc-nmt results ") is (task is None)
-        (tmp_path / "calls").unlink()
-        saved = [re.search(r"--seed (\d) .*--save-dir mine/(\S+)/", call) for call in calls]
-        assert [match[2] for match in saved if match] == trained
-        assert all(match[2].endswith(f"-s{match[1]}") for match in saved if match)

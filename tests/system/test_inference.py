@@ -131,107 +131,19 @@ def test_a_closed_output_is_no_error(tmp_path):
     assert (done.code, done.errors) == (0, "")
 
 
-# -- checkpoints that no training writes -----------------------------------------------------------
-
-
-def first_matrix(state):
-    return next(name for name, tensor in state["model"].items() if tensor.dim() == 2)
-
-
-def with_parameter(change):
-    def changed(state):
-        name = first_matrix(state)
-        state["model"][name] = change(state["model"][name].float())
-
-    return changed
-
-
-def without_end(state):
-    settings = [state["cfg"]["model"]]
-    settings.append(settings)
-    state["cfg"] = {**state["cfg"], "more": settings}
-    vars(state["cfg"]["model"])["more"] = settings
-
-
-ODD = {
-    "sparse": (with_parameter(torch.Tensor.to_sparse), "sparse_coo, torch.float32"),
-    "compressed": (with_parameter(torch.Tensor.to_sparse_csr), "sparse_csr, torch.float32"),
-    "meta": (with_parameter(lambda tensor: tensor.to("meta")), "is without values"),
-    "complex": (with_parameter(torch.Tensor.cfloat), "torch.complex64"),
-    "eight bits": (
-        with_parameter(lambda tensor: tensor.to(torch.float8_e4m3fn)), "torch.float8_e4m3fn",
-    ),
-    "a number as name": (
-        lambda state: state["model"].update({5: torch.zeros(1)}), "has no parameters by name",
-    ),
-    "without end": (without_end, "settings hold themselves"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", ODD)
-def test_an_odd_checkpoint_is_one_sentence(kind, call, tmp_path):
-    change, message = ODD[kind]
-    state = load_checkpoint(str(DUAL.parent / STANDARD.name / "average/checkpoint.pt"))
-    change(state)
-    torch.save(state, tmp_path / "odd.pt")
-    commands = [["export", tmp_path / "odd.pt", "--stock"]]
-    if kind != "without end":  # of which a mean keeps the settings as they are
-        good = STANDARD / "average/checkpoint.pt"
-        commands.append(["average", tmp_path / "odd.pt", good])
-    for words in commands:
-        code, output, errors = call(*words, "--out", tmp_path / "out.pt")
-        assert code == 1 and not output and not (tmp_path / "out.pt").exists()
-        assert message in errors and "Traceback" not in errors and errors.count("\n") == 1
+# -- means of checkpoints --------------------------------------------------------------------------
 
 
 def test_one_value_for_a_whole_parameter_is_averaged(call, tmp_path):
     """A tensor that is expanded shares one row in the file."""
     state = load_checkpoint(str(STANDARD / "average/checkpoint.pt"))
-    name = first_matrix(state)
+    name = next(name for name, tensor in state["model"].items() if tensor.dim() == 2)
     state["model"][name] = state["model"][name][:1].expand_as(state["model"][name])
     torch.save(state, tmp_path / "expanded.pt")
     out = tmp_path / "mean.pt"
     words = ["average", tmp_path / "expanded.pt", STANDARD / "average/checkpoint.pt"]
     assert call(*words, "--out", out)[0] == 0
     assert load_checkpoint(str(out))["model"][name].is_contiguous()
-
-
-def test_a_mean_is_of_one_training(call, tmp_path):
-    """Of one precision, direction and seed; the names in the output tell the files apart."""
-    original = STANDARD / "average/checkpoint.pt"
-
-    def changed(name, change):
-        state = load_checkpoint(str(original))
-        change(state)
-        path = tmp_path / name / "checkpoint.pt"
-        path.parent.mkdir()
-        torch.save(state, path)
-        return path
-
-    def widen(state):
-        for name, tensor in state["model"].items():
-            state["model"][name] = tensor.float() if tensor.is_floating_point() else tensor
-
-    def exchange(state):
-        task = state["cfg"]["task"]
-        task["source_lang"], task["target_lang"] = task["target_lang"], task["source_lang"]
-
-    def reseed(state):
-        vars(state["cfg"]["model"])["seed"] = 2
-
-    for name, change, message in (
-        ("float32", widen, "weight differs (float16"),
-        ("languages", exchange, "--source-lang differs (en, de)"),
-        ("seed", reseed, "--seed differs (1, 2)"),
-    ):
-        code, output, errors = call(
-            "average", original, changed(name, change), "--out", tmp_path / "mean.pt"
-        )
-        assert (code, output) == (1, "") and message in errors, errors
-        assert "a mean of them means nothing" in errors and not (tmp_path / "mean.pt").exists()
-    same = changed("same", lambda state: None)
-    code, output, _ = call("average", original, same, "--out", tmp_path / "mean.pt")
-    assert code == 0 and output == f"{tmp_path / 'mean.pt'}: mean of {original}, {same}\n"
 
 
 @pytest.mark.parametrize("name", ["checkpoint_99_9999.pt", "checkpoint7.pt", "checkpoint_last.pt"])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 
 import pytest
 import torch
 from commands import assert_explained, run
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
-from systems import SOURCE, TARGET, generation, write_text
+from systems import SOURCE, write_text
 
 ARCH = "lstm_lm_selfattn_residual"
 TASK = ["--task", "language_modeling"]
@@ -90,16 +89,12 @@ def test_the_same_perplexity_at_any_batch_size(data, tmp_path):
     [model], _ = checkpoint_utils.load_model_ensemble([str(checkpoint)])
     model.eval()
     cases = [(0, ["--batch-size", 1]), (0, ["--batch-size", 5]), (0, ["--max-tokens", 1000])]
-    # several workers: none knows the blocks before those of another one
     window = ["--context-window", 4, "--tokens-per-sample", BLOCK + 4, "--max-tokens", 30]
-    for context, flags in [*cases, (4, [*window, "--num-workers", 2])]:
+    for context, flags in [*cases, (4, window)]:
         count, expected = bits(model, data, context)
         result = run(tmp_path, "eval-lm", *scoring(data, checkpoint, *flags)).good()
         numbers = pytest.approx(expected, abs=1e-4), pytest.approx(2**expected, abs=0.006)
         assert reported(result) == (count, *numbers)
-    part = ["--sample-break-mode", "eos", "--model-overrides", "{'max_target_positions': 5}"]
-    refused = run(tmp_path, "eval-lm", *scoring(data, checkpoint, *part))
-    assert_explained(refused, data, "samples are longer", "divide")
     for name in ("entropy", "last"):
         assert len(printed.logged(f"valid_previous_{name}")) == 2
 
@@ -111,28 +106,3 @@ def test_another_readouts_checkpoints_are_refused(data, tmp_path):
     run(tmp_path, "train", *baseline).good()
     command = training(data, tmp_path, f"{ARCH}_mean", "--max-epoch", 3)
     assert_explained(run(tmp_path, "train", *command), tmp_path, f"'{ARCH}_baseline'")
-
-
-def test_a_language_model_knows_the_words_of_the_target(corpus, lively, tmp_path):
-    """In fairseq-generate, which takes its probabilities by number; interactive has none."""
-    translator = lively("transformer_standard")
-    lines = (corpus / f"dict.{TARGET}.txt").read_text("utf-8").splitlines()
-    for name, words in (("same", lines), ("other", [*lines[1:], lines[0]])):
-        folder = shutil.copytree(corpus, tmp_path / name)
-        (folder / "dict.txt").write_text("".join(f"{line}\n" for line in words), "utf-8")
-        text = ["--only-source", "--srcdict", folder / "dict.txt", "--workers", 1]
-        for split in ("train", "valid"):
-            text += [f"--{split}pref", corpus.parent / "text" / f"{split}.{TARGET}"]
-        run(tmp_path, "preprocess", *text, "--destdir", tmp_path / f"{name}_text").good()
-        model = tmp_path / f"{name}_model"
-        run(tmp_path, "train", *training(tmp_path / f"{name}_text", model, ARCH)).good()
-        flags = generation(folder, translator, "transformer_standard", "--gen-subset", "test1")
-        flags += ["--lm-path", model / "checkpoint_last.pt", "--lm-weight", 0.5, "--beam", 2]
-        done = run(tmp_path, "generate", *flags)
-        if name == "same":
-            assert done.good().hypotheses()
-        else:
-            assert_explained(done, "--lm-path: the language model has other words", "--srcdict")
-    words = generation(corpus, translator, "transformer_standard", "--lm-path", "none.pt")
-    refused = run(tmp_path, "interactive", *words)
-    assert_explained(refused, "--lm-path none.pt: fairseq-interactive reads no language model")

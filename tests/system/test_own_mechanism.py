@@ -10,8 +10,8 @@ import torch
 from commands import ROOT, assert_explained, real, run
 from systems import SMALL, SOURCE, TARGET, load, training
 
-from dc_nmt_plugin import steps
 from dc_nmt_plugin.extension import VARIABLE
+from dc_nmt_plugin.laboratory import steps
 from dc_nmt_plugin.laboratory.recipes import plan, preparation
 from dc_nmt_plugin.runs.record import read_record
 from scripts.toy_text import toy_pairs
@@ -233,7 +233,7 @@ def test_the_page_from_an_empty_folder(tmp_path):
     def begin():
         os.chdir(tmp_path)
         steps.start = forks.start  # programs in forked copies of this process
-        preparation.WORKERS, plan.visible_gpus = "1", lambda: 0
+        preparation.usable_cpus, plan.visible_gpus = lambda: 1, lambda: 0
 
     printed = {}
     for line in "".join(text for head, text in blocks if not head).replace("\\\n", "").splitlines():

@@ -10,9 +10,10 @@ import pytest
 import torch
 from commands import assert_explained, run
 from records import write_scored
-from systems import generation, training
+from systems import generation, load, training
 
 from dc_nmt_plugin import cli
+from dc_nmt_plugin.laboratory.inference.portable import portable
 from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.study.analysis.curves import read_curves
 
@@ -85,6 +86,13 @@ def test_another_training_in_the_folder_has_a_record_of_its_own(plain, corpus, t
     again = read_record(folder)
     assert (again.training.updates, again.decodings) == (1, ())
     assert [update for update, _ in read_curves(folder / "curve.log")["valid:loss"]] == [1]
+
+
+def test_a_packed_model_needs_no_file_of_embeddings(plain):
+    state = load(plain)
+    state["cfg"]["model"].encoder_embed_path = "vectors.txt"
+    packed = portable(state, "checkpoint_last.pt", "data")
+    assert packed["cfg"]["model"].encoder_embed_path is None
 
 
 def test_all_commands_take_it(plain, corpus, tmp_path, capfd):

@@ -32,15 +32,14 @@ def of(program, lines):
 
 def test_the_three_steps_of_a_task(planned):
     prepared = planned("prepare", TASK[0])
-    assert 'subword-nmt learn-bpe -s 21000 -i "$TO/both" -o "$TO/codes"' in prepared
+    learnt = 'subword-nmt learn-bpe -s 21000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"'
+    assert learnt in prepared
 
     (trained,) = of("fairseq-train", planned("train", *TASK, "--max-update", "9000"))
-    assert (
-        '"$DATA/bin" --user-dir "$USER_DIR"' in trained
-        and "--arch transformer_dc_iwslt_ff512" in trained
-    )
+    assert '"$DATA/bin" --user-dir "$USER_DIR"' in trained
+    assert "--arch transformer_dc_iwslt_ff512" in trained
     assert "--adam-betas '(0.9, 0.98)'" in trained and "--max-update 9000" in trained
-    assert '--save-dir "$RUN/checkpoints" 2>&1 |' in trained
+    assert trained.endswith('--save-dir "$RUN/checkpoints"')
 
     evaluated = planned("evaluate", *TASK, "--as", "aux1", "--beam", "9")
     (translated,) = of("fairseq-generate", evaluated)
@@ -49,16 +48,16 @@ def test_the_three_steps_of_a_task(planned):
     assert '--tokenized-reference "$DATA/raw/tokenised/test.vi"' in scored
     assert "--tokenizer moses" in scored and "--paper sacrebleu" in scored
     assert '"$RUN/generate-aux1/generate-test.txt"' in scored
-    assert scored.endswith('--as aux1 --out "$RUN/run.json" 2>&1 |')
+    assert scored.endswith('--as aux1 --out "$RUN/run.json"')
 
 
 def test_a_task_in_one_call(planned):
     flags = ["transformer_dc", "--warmup-updates", "300", "--lr", "1e-3", "--size", "iwslt"]
     (trained,) = of("fairseq-train", planned("run", "multi30k_en_de", *flags, "--fp16"))
     assert trained.endswith(
-        '--seed "$SEED" --encoder-embed-dim 256 --decoder-embed-dim 256 '
+        "--seed 1 --encoder-embed-dim 256 --decoder-embed-dim 256 "
         "--encoder-ffn-embed-dim 1024 --decoder-ffn-embed-dim 1024 --warmup-updates 300 --lr 1e-3 "
-        '--fp16 --distributed-world-size "$PROCESSES" $CPU --save-dir "$RUN/checkpoints" 2>&1 |'
+        '--fp16 --distributed-world-size 1 --cpu --save-dir "$RUN/checkpoints"'
     )
     archs = ["transformer_dc", "transformer_standard", "transformer_dc"]  # one twice
     assert len(of("fairseq-train", planned("run", TASK[0], *archs))) == 2

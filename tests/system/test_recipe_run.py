@@ -18,9 +18,10 @@ import yaml
 from interruption import updates
 from records import change
 
-from dc_nmt_plugin import cli, steps
+from dc_nmt_plugin import cli
 from dc_nmt_plugin.checkpoints.loading import load_checkpoint
 from dc_nmt_plugin.files import sha256
+from dc_nmt_plugin.laboratory import steps
 from dc_nmt_plugin.laboratory.commands import translate as command
 from dc_nmt_plugin.laboratory.recipes import plan, preparation
 from dc_nmt_plugin.laboratory.recipes.new_recipe import NewOptions, make_recipe
@@ -57,7 +58,7 @@ def home(tmp_path_factory):
         patch.chdir(here)
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setattr(plan, "visible_gpus", lambda: 0)
-        patch.setattr(preparation, "WORKERS", "1")
+        patch.setattr(preparation, "usable_cpus", lambda: 1)
         patch.setattr(steps, "start", forks.start)  # programs in forked copies of this process
         files = [[here / f"{split}.{code}" for code in ("en", "fr")] for split in sizes]
         make_recipe(NewOptions(here / "mine", *files, archs=[ARCH]))

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from commands import run
-from systems import (
-    SOURCE,
-    TARGET,
-    load,
-    recurrent_training,
-    write_text,
-)
+from systems import SOURCE, TARGET, load, recurrent_training, write_text
 from two_processes import train_on_two
 
 

@@ -5,7 +5,6 @@ Every command runs in this process; files are made beside each other in a folder
 
 from __future__ import annotations
 
-import json
 import pickle
 import shlex
 
@@ -13,7 +12,6 @@ import pytest
 
 from dc_nmt_plugin import cli
 
-RECORD = {"schema": 1, "name": "x", "system": "x", "data": {"source": "en", "target": "de"}}
 TEXT = ["Der Hund läuft.", "Die Katze schläft heute.", "Ein Mann liest."]
 
 
@@ -30,8 +28,8 @@ def lines(*texts):
     return "".join(f"{text}\n" for text in texts)
 
 
-def generated(*texts, score="-0.5", log=""):
-    return log + lines(*(f"H-{n}\t{score}\t{text}" for n, text in enumerate(texts)))
+def generated(*texts, score="-0.5"):
+    return lines(*(f"H-{n}\t{score}\t{text}" for n, text in enumerate(texts)))
 
 
 FILES = {
@@ -46,11 +44,7 @@ FILES = {
     "generated": generated(*TEXT),
     "nan": generated(*TEXT, score="nan"),
     "gap": lines("H-0\t-0.5\tDer", "H-2\t-0.5\tEin"),
-    "left-out": generated(
-        *TEXT, log="WARNING | 2 samples have invalid sizes and will be skipped\n"
-    ),
     "no-hypotheses": lines("S-0\tDer", "T-0\tThe"),
-    "newer": json.dumps({**RECORD, "schema": 99}),
     "bom": "\ufeff" + lines(*TEXT),
     "pickle.pt": pickle.dumps(Malicious()),
 }
@@ -67,16 +61,13 @@ CASES = {
     "score --target-lang de --reference blank good": ["blank", "line 2"],
     "score --target-lang de --reference reference nan": ["nan", "H-0", "not a number"],
     "score --target-lang de --reference reference gap": ["gap", "H-1"],
-    "score --target-lang de --reference reference left-out": ["left-out", "left out 2"],
     "score --target-lang de --reference reference no-hypotheses": ["no hypotheses"],
     "score --target-lang de --reference reference good --as a/b": ["--as: 'a/b': use letters"],
     "compare good bpe --reference reference --target-lang de": ["bpe", "'@@'"],
     "compare good short --reference reference --target-lang de": ["short", "2 hypotheses"],
-    "compare newer.json good": ["newer.json", "schema 99", "update dc_nmt_plugin"],
     # checkpoints: nothing is run, nothing is written
     "average --out out.pt pickle.pt": ["pickle.pt: cannot be read", "torch's safe loader refuses"],
     "export --out out.pt pickle.pt": ["pickle.pt"],
-    "average folder --last 1 --out out.pt": ["folder", "0 epoch checkpoints"],
     # recipes
     "train multi30k_en_de transformer_dc --name ../../x": ["--name", "../../x"],
     "train multi30k_en_de transformer_dc --save-dir x": ["--save-dir: this command sets it"],
@@ -86,14 +77,10 @@ CASES = {
 
 @pytest.fixture
 def folder(cwd):
-    """The working directory, with every file of FILES; results also under ``.json``."""
+    """The working directory, with every file of FILES."""
     for name, content in FILES.items():
         raw = content if isinstance(content, bytes) else content.encode()
         (cwd / name).write_bytes(raw)
-        if isinstance(content, str) and content[:1] in "[{":
-            (cwd / f"{name}.json").write_bytes(raw)
-    (cwd / "folder").mkdir()
-    (cwd / "folder/good").write_text(lines(*TEXT))
     return cwd
 
 

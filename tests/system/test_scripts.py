@@ -13,7 +13,8 @@ import pytest
 from dc_nmt_plugin.flags import recorded_flags
 from dc_nmt_plugin.laboratory.commands import train
 from dc_nmt_plugin.laboratory.commands.parser import values_of
-from dc_nmt_plugin.laboratory.recipes.plan import Experiment, TrainOptions, plan_training
+from dc_nmt_plugin.laboratory.recipes.plan import plan_training
+from dc_nmt_plugin.laboratory.recipes.planned import Experiment, TrainOptions
 from dc_nmt_plugin.runs.record import read_record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,6 +106,6 @@ def test_kept_runs_are_what_the_table_s_trainings_are_now(checkout, monkeypatch)
     for run, command in zip(kept_runs().values(), planned, strict=True):
         args, flags = train.parser().parse_with_flags(shlex.split(command)[2:])
         options = values_of(Experiment, args), values_of(TrainOptions, args, flags=tuple(flags))
-        now = recorded_flags(plan_training(*options).command)
+        now = recorded_flags(plan_training(*options).words)
         kept = read_record(run).settings
         assert without_places(now) == without_places(kept), run

@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 from commands import run
-from fairseq.data.bucket_pad_length_dataset import get_buckets
 from fairseq.tasks.fairseq_task import FairseqTask
 from fairseq.tasks.language_modeling import LanguageModelingTask
 from systems import FAMILIES, family, generation, task, training
@@ -54,11 +53,6 @@ def test_every_epoch_has_batches_of_its_own(loaded):
     epochs = [loaded.get_batch_iterator(text, max_sentences=4, epoch=n) for n in (1, 2)]
     assert len({str(each.frozen_batches) for each in epochs}) == 2
     assert not object.__new__(LanguageModelingTask).can_reuse_epoch_itr(text)
-
-
-def test_buckets_of_lengths():
-    """``--num-batch-buckets``, whose percentiles numpy 2.4 calls by another name."""
-    assert get_buckets([3, 5, 8, 9], 2).tolist() == [5, 9]
 
 
 def record_sentences(path):

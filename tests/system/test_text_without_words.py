@@ -10,7 +10,8 @@ import pytest
 from helpers import toy_text
 
 import dc_nmt_plugin
-from dc_nmt_plugin import cli, steps
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.laboratory import steps
 from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
 from dc_nmt_plugin.laboratory.recipes import plan, preparation
 from dc_nmt_plugin.runs.record import read_record
@@ -34,7 +35,7 @@ def home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
         patch.setattr(plan, "visible_gpus", lambda: 0)
-        patch.setattr(preparation, "WORKERS", "1")
+        patch.setattr(preparation, "usable_cpus", lambda: 1)
         patch.setattr(steps, "start", forks.start)
         words = ["--train", "a.en", "a.ja", "--segment", "sentencepiece"]
         assert cli.main(["new", "mine", *words]) == 0

@@ -36,7 +36,8 @@ from systems import (
 )
 from two_processes import free_port
 
-from dc_nmt_plugin import cli, steps
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.laboratory import steps
 from dc_nmt_plugin.laboratory.recipes import plan, preparation
 from dc_nmt_plugin.laboratory.recipes.new_recipe import NewOptions, make_recipe
 from dc_nmt_plugin.runs.record import read_record
@@ -131,7 +132,7 @@ def recipe(tmp_path_factory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(steps, "start", forks.start)  # programs in forked copies of this process
         patch.setattr(plan, "visible_gpus", lambda: 0)
-        patch.setattr(preparation, "WORKERS", "1")
+        patch.setattr(preparation, "usable_cpus", lambda: 1)
         patch.chdir(home)
         make_recipe(NewOptions(Path("mine"), *files, tokenized=True))
         content = yaml.safe_load(Path("mine/recipe.yaml").read_text("utf-8"))

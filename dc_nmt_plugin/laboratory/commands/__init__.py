@@ -1,1 +1,4 @@
-"""Holds one file for each command of ``dc-nmt``: its arguments and its output."""
+"""The commands of ``dc-nmt`` that work with text and runs, one file each: arguments and output.
+
+Tests: ``tests/unit/commands``, ``tests/unit/test_cli.py``.
+"""

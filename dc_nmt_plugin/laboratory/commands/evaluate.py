@@ -5,26 +5,15 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import UsageError, UserError, notify
-from ...steps import Grid, GridRun, Plan, dc_nmt
-from .parser import (
-    Parser,
-    add_common,
-    add_grid,
-    add_run,
-    do_runs,
-    seeds_of,
-    table_line,
-    values_of,
-    words_of_options,
-)
+from ..steps import Grid, GridRun
+from .parser import Parser, add_common, add_run, values_of
+from .runs import add_grid, do_runs, seeds_of, table_command
 
 if TYPE_CHECKING:
-    from ..recipes.scoring import PlannedDecoding
-    from ..recipes.training import PlannedRun
+    from ..recipes.planned import PlannedDecoding, PlannedRun
 
 
 def parser() -> Parser:
@@ -52,35 +41,29 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str]) -> int:
-    options = parser()
-    args, flags = options.parse_with_flags(argv)
-    if args.gpus is not None and not (args.jobs or args.on):
-        raise UsageError("--gpus: goes with --jobs or --on slurm; --cpu decodes on the CPU")
-    runs = []
-    for seed in seeds_of(args):
-        words = ["evaluate", args.task, args.arch, *words_of_options(options, args)]
-        runs.append(_grid_run(args, flags, seed, [*words, "--seed", str(seed), "--", *flags]))
-    folders = [f"$OUT/{run.folder.name}" for run in runs]
-    table = table_line(folders, args.seeds, args.subset) if len(runs) > 1 else None
+    args, flags = parser().parse_with_flags(argv)
+    if args.gpus and not (args.jobs or args.on):
+        raise UsageError("--gpus: 0 decodes on the CPU; other numbers go with --jobs or --on slurm")
+    runs = [_grid_run(args, tuple(flags), seed) for seed in seeds_of(args)]
+    folders = [run.folder for run in runs]
+    table = table_command(folders, args.seeds, args.subset) if len(runs) > 1 else None
     do_runs(args, ["evaluate", *argv], Grid(runs, table=table))
     return 0
 
 
-def _grid_run(
-    args: argparse.Namespace, flags: Sequence[str], seed: int, words: Sequence[str]
-) -> GridRun:
-    from ..recipes.plan import Experiment, gpus_variable, run_variables
-    from ..recipes.scoring import evaluation_stage, plan_decoding
+def _grid_run(args: argparse.Namespace, flags: tuple[str, ...], seed: int) -> GridRun:
+    from ..recipes.done import has_scores
+    from ..recipes.planned import Experiment
+    from ..recipes.scoring import evaluation_command, plan_decoding
 
-    decoding = plan_decoding(values_of(Experiment, args, seed=seed))
-    decoding = replace(decoding, search=(*decoding.search, *flags))
+    experiment = values_of(Experiment, args, seed=seed)
+    decoding = plan_decoding(experiment, flags)
     if flags:  # refused before any work
         _check_flags(decoding)
     if not (args.dry_run or args.status):
         _check_run(decoding.run, args)
-    variables = [*run_variables(decoding.run, seed), gpus_variable("", None)]
-    plan = Plan(variables, [evaluation_stage(decoding, variables, seed)])
-    return GridRun(decoding.run.folder, seed, plan, (dc_nmt(words),), decoding.has_scores)
+    command = evaluation_command(experiment, decoding, flags, hides_gpus=args.gpus == 0)
+    return GridRun(decoding.run.folder, seed, (command,), lambda: has_scores(decoding))
 
 
 def _check_flags(decoding: PlannedDecoding) -> None:
@@ -91,8 +74,10 @@ def _check_flags(decoding: PlannedDecoding) -> None:
 
 def _check_run(run: PlannedRun, args: argparse.Namespace) -> None:
     """Raises UserError if the run has no checkpoints, or its text is not prepared."""
+    from ..recipes.done import has_text, is_trained
+
     named = shlex.join([args.task, args.arch])
-    if run.is_trained():
+    if is_trained(run):
         pass
     elif not (run.checkpoints / "checkpoint_last.pt").is_file():
         raise UserError(
@@ -101,8 +86,8 @@ def _check_run(run: PlannedRun, args: argparse.Namespace) -> None:
         )
     else:
         notify(f"{run.folder} has not finished; its last checkpoints are evaluated (--average N)")
-    folder = run.text.binarised
-    if not (folder / ".stamp").is_file():
+    if not has_text(run):
         raise UserError(
-            f"{folder} is not there: prepare the text again, with dc-nmt prepare {named}"
+            f"{run.text.binarised} is not there: prepare the text again, with dc-nmt prepare "
+            f"{named}"
         )

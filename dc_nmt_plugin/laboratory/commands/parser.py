@@ -12,13 +12,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from ...errors import UsageError, UserError, did_you_mean, notify
+from ...errors import UsageError, UserError, did_you_mean
 from ...files import folder_problem
-from ...flags import flag_name, listed
+from ...flags import listed
 
 if TYPE_CHECKING:
-    from ...steps import Grid, Line, Plan
-    from ..recipes.plan import TrainPlan
     from ..table import Form, NamedColumns
 
 T = TypeVar("T")
@@ -44,24 +42,11 @@ HELP = {
     "default: the recipe's choice for ARCH",
     "--name": "name of the run's folder; default: ARCH-sSEED, between them the size that --size or "
     "the recipe names, and --like",
-    "--seeds": "several random seeds, such as 1,2,3: a run with each; one that fails does not stop "
-    "the others",
-    "--jobs": "runs at the same time, each with its own GPU or threads of the CPU: a number, or "
-    "gpus for one on each",
-    "--on": "slurm: submit an array with a job for each run, one GPU each unless --gpus is given; "
-    "a job that reaches its time limit is started again, and continues",
-    "--partition": "of Slurm",
-    "--time": "limit of a job on Slurm: minutes, HOURS:MM:SS or DAYS-HOURS; default: a day",
-    "--sbatch": "further words for sbatch, such as account=x; may be repeated",
-    "--status": "print which runs are done, running, waiting or failed, and their logs; run none",
-    "--estimate": "train half a minute with the prepared text, then print hours, memory and disk "
-    "of the whole; later commands know them",
     "--average": "number of last checkpoints to keep and average; 0: only the best checkpoint",
     "--max-update": "number of updates; the number of checkpoints stays the same",
     "--max-tokens": "tokens of one GPU at a time; gradients are accumulated to the paper's tokens "
     "per update on any number of GPUs",
     "--update-freq": "accumulate gradients N times, instead of to the paper's tokens per update",
-    "--gpus": "number of GPUs; default: all; 0: the CPU",
     "--fp32": "multiply in float32 on a CPU that is faster in bfloat16 (--amp of fairseq-train)",
 }
 
@@ -107,13 +92,9 @@ class Parser(argparse.ArgumentParser):
                 target = own if name in self._option_string_actions else flags
             target.append(word)  # an option, or a value of the last one
         flags += words[end + 1 :]
-        names: set[str] = set()
         for name in filter(None, map(_option, flags)):
-            if name in names:
-                self.error(f"{name}: is given twice; give it once")
             if name in _OWN:
                 self.error(f"{name}: this command sets it by itself.")
-            names.add(name)
         return self.parse_args(own), flags
 
     def _check_options(self, words: Sequence[str]) -> None:
@@ -173,29 +154,6 @@ def number(least: int) -> Callable[[str], int]:
 def numbers(text: str) -> tuple[int, ...]:
     """Reads whole numbers that commas separate, each once."""
     return tuple(dict.fromkeys(map(number(0), text.split(","))))
-
-
-def _jobs(text: str) -> str:
-    return text if text == "gpus" else str(number(1)(text))
-
-
-def _minutes(text: str) -> int:
-    """Reads a time as Slurm has it: MINUTES, MINUTES:SS, HOURS:MM:SS, DAYS-HOURS[:MM[:SS]]."""
-    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text)
-    if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 90, 1:30:00 or 2-12")
-    days, first, second, third = match.groups()
-    if days is not None or third is not None:  # the first number is of hours
-        minutes = int(days or 0) * 24 * 60 + int(first) * 60 + int(second or 0)
-    else:
-        minutes = int(first)
-    return max(1, minutes)
-
-
-def _assignment(text: str) -> str:
-    if not re.fullmatch(r"[a-z][a-z-]*=.+", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, such as account=x")
-    return text
 
 
 def existing_folder(text: str) -> Path:
@@ -307,13 +265,6 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def print_script(plan: Plan, command: Sequence[str]) -> None:
-    """Prints a plan as a shell script, for --dry-run."""
-    from ..recipes.script import script
-
-    print(script(plan, ["dc-nmt", *command]))
-
-
 def add_text(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--raw", type=existing_folder, metavar="DIR", help=HELP["--raw"])
     parser.add_argument(
@@ -334,140 +285,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--average", type=number(0), metavar="N", help=HELP["--average"])
 
 
-def add_grid(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seeds", type=numbers, metavar="LIST", help=HELP["--seeds"])
-    parser.add_argument("--jobs", type=_jobs, metavar="N", help=HELP["--jobs"])
-    parser.add_argument("--gpus", type=number(0), metavar="N", help=HELP["--gpus"])
-    parser.add_argument("--on", choices=["slurm"], help=HELP["--on"])
-    parser.add_argument("--partition", metavar="NAME", help=HELP["--partition"])
-    parser.add_argument("--time", type=_minutes, dest="minutes", metavar="T", help=HELP["--time"])
-    parser.add_argument(
-        "--sbatch", action="append", type=_assignment, metavar="NAME=VALUE", help=HELP["--sbatch"]
-    )
-    parser.add_argument("--status", action="store_true", help=HELP["--status"])
-
-
-def seeds_of(args: argparse.Namespace) -> list[int]:
-    """Returns the seeds of a grid, or the one of ``--seed``."""
-    if args.seeds is None:
-        return [args.seed]
-    if args.seed != 1:
-        raise UsageError(f"--seed {args.seed}: contradicts --seeds; leave one of them out")
-    if args.name and len(args.seeds) > 1:
-        raise UsageError(f"--name: {args.name!r} is for one run; leave it out, or give one seed")
-    return list(args.seeds)
-
-
-INSTEAD_OF_RUNS = {  # options → what they do
-    "estimate": "trains a little on this machine",
-    "dry_run": "prints a script that runs anywhere",
-}
-OF_GRID = (
-    "seed",
-    "seeds",
-    "jobs",
-    "on",
-    "partition",
-    "minutes",
-    "sbatch",
-    "status",
-    "dry_run",
-    "estimate",
-)
-
-
-def do_runs(
-    args: argparse.Namespace,
-    command: Sequence[str],
-    grid: Grid,
-    training_runs: Sequence[TrainPlan] = (),
-) -> None:
-    """Does the runs of a command, or what its options ask for instead.
-
-    Args:
-        args: with the options of :func:`add_grid`
-        command: that was given, with its arguments
-        grid: of the command
-        training_runs: of the grid
-    """
-    _check_grid(args)
-    if args.dry_run:
-        print_script(grid.plan(), command)
-        _print_costs(training_runs)
-        return
-    if getattr(args, "estimate", False):
-        from ..recipes.estimate import measure
-        from ..recipes.execution import Progress
-
-        measure(training_runs, Progress())
-        _print_costs(training_runs)
-        return
-    from ..recipes.estimate import known
-    from ..recipes.grid import GridOptions, carry_out
-
-    _print_costs([plan for plan in training_runs if known(plan)])
-    carry_out(grid, values_of(GridOptions, args, sbatch=tuple(args.sbatch or ())), args.gpus)
-
-
-def _check_grid(args: argparse.Namespace) -> None:
-    """Refuses options of :func:`add_grid` that would do nothing."""
-    for option, what_it_does in INSTEAD_OF_RUNS.items():
-        for name in ("dry_run", "on", "status", "jobs"):
-            if name != option and getattr(args, option, False) and getattr(args, name):
-                problem = f"{what_it_does}; leave out {flag_name(name)}"
-                raise UsageError(f"{flag_name(option)}: {problem}")
-    for name in ("partition", "minutes", "sbatch"):
-        if getattr(args, name) and args.on != "slurm":
-            flag = "time" if name == "minutes" else name
-            raise UsageError(f"--{flag}: goes with --on slurm")
-    if args.jobs and args.on:
-        raise UsageError(f"--jobs {args.jobs}: is for this machine; leave it out, or --on")
-
-
-def _print_costs(training_runs: Sequence[TrainPlan]) -> None:
-    """Prints hours, memory and disk, on standard error: the output may be a script."""
-    from ..recipes.estimate import lines
-
-    if training_runs:
-        notify(*lines(training_runs))
-
-
-def table_line(folders: Sequence[str], seeds: Sequence[int], subset: str = "test") -> Line:
-    """Returns the command that prints the results of runs that are finished.
-
-    Args:
-        folders: words of a plan
-        seeds: of the runs
-        subset: that they translated
-    """
-    from ...steps import Line
-
-    words = ["--finished"]
-    words += ["--over-seeds"] if len(seeds) > 1 else []
-    words += ["--subset", subset] if subset != "test" else []
-    return Line(("dc-nmt", "results", *folders, *words))
-
-
-def words_of_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> list[str]:
-    """Returns the options that were given, as words of a command line."""
-    words = []
-    for action in parser._actions:
-        value = getattr(args, action.dest, None)
-        if not action.option_strings or action.dest in OF_GRID:
-            continue
-        if value in (None, action.default):
-            continue
-        words += [action.option_strings[0]] + ([] if value is True else [str(value)])
-    return words
-
-
 def add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-update", type=number(1), metavar="N", help=HELP["--max-update"])
     parser.add_argument("--max-tokens", type=number(1), metavar="N", help=HELP["--max-tokens"])
     parser.add_argument("--update-freq", type=number(1), metavar="N", help=HELP["--update-freq"])
     parser.add_argument("--fp32", action="store_true", help=HELP["--fp32"])
-    add_estimate(parser)
-
-
-def add_estimate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--estimate", action="store_true", help=HELP["--estimate"])

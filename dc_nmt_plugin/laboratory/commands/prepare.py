@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...flags import listed
-from ...steps import Plan
-from .parser import Parser, add_common, add_text, print_script, values_of
+from .parser import Parser, add_common, add_text, values_of
+from .runs import print_script
 
 
 def parser() -> Parser:
@@ -31,16 +31,13 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str]) -> int:
     args = parser().parse_args(argv)
-    from ..recipes.plan import data_variable
     from ..recipes.preparation import TextOptions, plan_text
 
-    options = values_of(TextOptions, args, archs=tuple(args.archs), bpe=tuple(args.bpe))
-    data, stage = plan_text(options)
-    plan = Plan([data_variable(data)], [stage])
+    command = plan_text(values_of(TextOptions, args, archs=tuple(args.archs), bpe=tuple(args.bpe)))
     if args.dry_run:
-        print_script(plan, ["prepare", *argv])
+        print_script([command], ["prepare", *argv])
     else:
         from ..recipes.execution import Progress, execute
 
-        execute(plan, Progress())
+        execute([command], Progress())
     return 0

@@ -70,7 +70,7 @@ def _text(args: argparse.Namespace) -> None:
 
 
 def _learn(args: argparse.Namespace) -> None:
-    from ...text.segmentation import learn_pieces
+    from ..recipes.segmenting import learn_pieces
 
     pieces = learn_pieces(args.texts, args.codes, args.dictionary, args.size)
     fewer = "" if pieces == args.size else f", all that the text has of the {args.size:,}"
@@ -78,7 +78,7 @@ def _learn(args: argparse.Namespace) -> None:
 
 
 def _apply(args: argparse.Namespace) -> None:
-    from ...text.segmentation import apply_pieces
+    from ..recipes.segmenting import apply_pieces
 
     apply_pieces(args.codes, args.text, args.to)
 

@@ -14,7 +14,7 @@ from ...errors import UsageError, UserError, check_choices, notify
 from ...files import write_json
 from ...runs.finding import scored_runs
 from ...runs.record import RECORD
-from ..dispatch import STUDY, has_study
+from .. import STUDY, has_study
 from .parser import Parser, add_forms, form_of, print_columns, print_json
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ...errors import counted, notify, printable
 from ...runs.record import Decoding, Record
-from ...steps import stamp_of
 from ...text.languages import language
 from ..evaluation.metrics import METRICS, find_metrics
+from ..steps import stamp_of
 from ..table import format_table
 from .parser import Parser, add_json, add_plain_text, folder_name, print_json, values_of
 

@@ -6,19 +6,10 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...errors import UsageError, UserError
-from ...steps import Grid, GridRun, Plan, dc_nmt
-from .parser import (
-    Parser,
-    add_common,
-    add_grid,
-    add_run,
-    add_training,
-    do_runs,
-    seeds_of,
-    values_of,
-    words_of_options,
-)
+from ...errors import UsageError
+from ..steps import Grid, GridRun
+from .parser import Parser, add_common, add_run, add_training, values_of
+from .runs import add_estimate, add_grid, do_runs, seeds_of
 
 if TYPE_CHECKING:
     from ..recipes.plan import TrainPlan
@@ -40,55 +31,44 @@ def parser() -> Parser:
     add_common(parser)
     add_run(parser)
     add_training(parser)
+    add_estimate(parser)
     add_grid(parser)
     return parser
 
 
 def main(argv: Sequence[str]) -> int:
-    options = parser()
-    args, flags = options.parse_with_flags(argv)
-    runs, training_runs = [], []
-    for seed in seeds_of(args):
-        planned = plan_of(args, flags, args.arch, seed)
-        if not (args.dry_run or args.status):
-            _check_text(args, planned)
-        words = ["train", args.task, args.arch, *words_of_options(options, args)]
-        words += ["--seed", str(seed), "--", *flags]
-        run = GridRun(
+    args, flags = parser().parse_with_flags(argv)
+    plans = [plan_of(args, flags, args.arch, seed) for seed in seeds_of(args)]
+    if not (args.dry_run or args.status):
+        for planned in plans:
+            planned.check_text()
+    runs = [
+        GridRun(
             planned.run.folder,
-            seed,
-            Plan(planned.variables, [planned.stage]),
-            (dc_nmt(words),),
+            planned.experiment.seed,
+            (planned.command,),
             planned.is_done,
             planned.settings.updates,
             planned.settings.most_gpus,
         )
-        runs.append(run)
-        training_runs.append(planned)
-    do_runs(args, ["train", *argv], Grid(runs), training_runs)
+        for planned in plans
+    ]
+    do_runs(args, ["train", *argv], Grid(runs), plans)
     return 0
-
-
-def _check_text(args: argparse.Namespace, planned: TrainPlan) -> None:
-    """Raises UserError if the text is not prepared."""
-    folder = planned.run.text.binarised
-    if not (folder / ".stamp").is_file():
-        raise UserError(
-            f"{folder} is not there: prepare the text first, with dc-nmt prepare "
-            f"{args.task} --bpe {planned.settings.bpe} and the same --out and --sample"
-        )
 
 
 def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str, seed: int) -> TrainPlan:
     """Plans the training of one architecture; refuses flags that this machine cannot follow."""
-    from ..recipes.plan import Experiment, TrainOptions, plan_training, visible_gpus
+    from ..recipes.plan import plan_training, visible_gpus
+    from ..recipes.planned import Experiment, TrainOptions
 
     elsewhere = args.dry_run or args.on is not None
     if not elsewhere and (args.gpus or 0) > visible_gpus():
         raise UsageError(f"--gpus {args.gpus}: this machine has {visible_gpus()}")
-    options = values_of(Experiment, args, arch=arch, seed=seed)
-    train = values_of(TrainOptions, args, flags=tuple(flags))
-    planned = plan_training(options, train, for_script=elsewhere)
+    experiment = values_of(Experiment, args, arch=arch, seed=seed)
+    gpus = 1 if args.jobs and args.gpus else args.gpus  # each job has a GPU of its own
+    options = values_of(TrainOptions, args, flags=tuple(flags), gpus=gpus)
+    planned = plan_training(experiment, options)
     if flags:
-        planned.check_flags(elsewhere)
+        planned.check_flags(elsewhere=elsewhere)
     return planned

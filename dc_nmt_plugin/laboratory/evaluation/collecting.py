@@ -179,14 +179,14 @@ def _differences(run: Run, baseline: Run) -> str:
 
 def _settings(run: Run) -> dict[str, Any]:
     """Returns the settings that are the same for every seed: name → value, None if unknown."""
-    settings = compared(run.record.settings, OF_ONE_SYSTEM)
+    settings = compared(run.record.all_settings(), OF_ONE_SYSTEM)
     return {**{flag_name(name): value for name, value in settings.items()}, **_conditions(run)}
 
 
 def _conditions(run: Run) -> dict[str, Any]:
     """Returns facts of training and search: name → value, None if unknown."""
     record = run.record
-    settings = record.settings
+    settings = record.all_settings()
     # translations with a name (evaluate --as) are compared because their search differs
     search = {} if run.decoding.name else run.decoding.search
     precisions = [flag for flag in flags_of(PRECISION) if settings.get(flag)]

@@ -129,7 +129,7 @@ def _write_model(run: TrainedRun, codes: Path | None, to: Path) -> None:
     import torch
 
     from ...checkpoints.loading import load_checkpoint
-    from ...checkpoints.plain import portable
+    from .portable import portable
 
     name = str(run.checkpoint)
     state = portable(load_checkpoint(name), name, DATA)

@@ -1,4 +1,7 @@
-"""Text: settings of its preparation, lines, checks and tokenisation."""
+"""Text as it comes in: the settings of its preparation, checks and tokenisers.
+
+Tests: ``tests/unit/raw_text``.
+"""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from tqdm import tqdm
 
 from ...errors import UserError, counted
 from ...files import write_lines, write_parallel
-from ...steps import is_made, making_once, stamp_of
 from ...text.lines import stream_lines
 from ..raw_text.checks import refuse, scan_groups
 from ..raw_text.preparation import CHUNK, tokenise
 from ..raw_text.tokenizers import detokenize
+from ..steps import is_made, making_once, stamp_of
 from .formats import Pair, read_pairs
 from .recipe import Part
 from .sources import Sources, extract

@@ -1,11 +1,11 @@
-"""Carries a plan out on this machine: the steps that are not done, one after the other."""
+"""Carries commands out on this machine: the steps that are not done, one after the other."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -13,23 +13,20 @@ from subprocess import PIPE, STDOUT
 from typing import IO
 
 from ...errors import UserError, notify
-from ...files import check_space, locked, writing
-from ...steps import (
-    PART,
+from ...files import PART, check_space, locked, writing
+from .. import run_command
+from ..steps import (
+    Command,
     Line,
-    Plan,
     Stage,
     Step,
-    Variable,
     check_replaceable,
     command_text,
-    filled,
-    filled_words,
+    how_it_ended,
     is_made,
     making_once,
     running,
 )
-from ..dispatch import run_command
 
 LAST_LINES = 15  # of a log, shown after a failure
 
@@ -44,21 +41,32 @@ class Progress:
         notify(f"[{int(time.monotonic() - self._began):4d}s] {text}", out=True)
 
 
-def execute(plan: Plan, progress: Progress) -> None:
-    """Runs the steps that are not done.
+def duration(seconds: float) -> str:
+    """Returns a time as a person says it."""
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds / 3600:.1f} hours"
+
+
+def execute(commands: Iterable[Command], progress: Progress) -> None:
+    """Carries commands out, one after the other; those without a stage are called.
 
     Raises:
-        UserError: a step failed
+        UserError: one failed
     """
-    variables = {variable.name: variable for variable in plan.variables}
-    without_gpu = "GPUS" in variables and variables["GPUS"].value == "0"
-    with hiding_gpus() if without_gpu else nullcontext():
-        _run_stages(plan, variables, progress)
+    for command in commands:
+        if command.stage is None:
+            _call(command, progress)
+        else:
+            with hiding_gpus() if command.stage.hides_gpus else nullcontext():
+                _run_stage(command.stage, progress)
 
 
 @contextmanager
 def hiding_gpus() -> Iterator[None]:
-    """Hides the GPUs from all programs of a plan, as its script does."""
+    """Hides the GPUs from all programs."""
     before = os.environ.get("CUDA_VISIBLE_DEVICES")
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     try:
@@ -69,114 +77,98 @@ def hiding_gpus() -> Iterator[None]:
             os.environ["CUDA_VISIBLE_DEVICES"] = before
 
 
-def _run_stages(plan: Plan, variables: dict[str, Variable], progress: Progress) -> None:
-    for stage in plan.stages:
-        variables |= {variable.name: variable for variable in stage.variables}
-        for note in stage.notes:
-            notify(*note.split("\n"), out=True)
-        for note in stage.notes_here:
-            progress.say(note)
-        _run_stage(stage, variables, progress)
-        if stage.end_note:
-            progress.say(stage.end_note)
-        if stage.prints:
-            print(Path(filled(stage.prints, variables)).read_text("utf-8"), end="")
+def _call(command: Command, progress: Progress) -> None:
+    """Calls a command that locks and logs by itself.
+
+    Raises:
+        UserError: it failed
+    """
+    text = command_text(command.line.words, command.output)
+    progress.say(text)
+    with ExitStack() as stack:
+        if command.output:
+            Path(command.output).parent.mkdir(parents=True, exist_ok=True)
+            output = stack.enter_context(writing(Path(command.output)))
+            stack.enter_context(redirect_stdout(output))
+        code = run_command(command.words)
+    if code:
+        raise UserError(f"failed: {text}")
 
 
-def _run_stage(stage: Stage, variables: Mapping[str, Variable], progress: Progress) -> None:
-    if not stage.folder:
-        run_commands([line for step in stage.steps for line in step.lines], variables, progress)
-        return
-    folder = Path(filled(stage.folder, variables))
+def _run_stage(stage: Stage, progress: Progress) -> None:
+    for note in stage.notes:
+        notify(*note.split("\n"), out=True)
+    folder = stage.folder
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / ".lock", lambda: progress.say(f"waiting for another recipe in {folder}")):
         for step in stage.steps:  # before hours of work
             if step.stamp:
-                check_replaceable(Path(filled(step.folder, variables)))
+                check_replaceable(step.folder)
         for step in stage.steps:
-            if _is_done(step, variables):
+            if _is_done(step):
                 progress.say(f"{step.name}: done before")
             else:
                 progress.say(step.name)
-                run_step(step, variables)
+                run_step(step)
+    if stage.end_note:
+        progress.say(stage.end_note)
+    if stage.prints:
+        print(stage.prints.read_text("utf-8"), end="")
 
 
-def run_commands(
-    lines: Sequence[Line], variables: Mapping[str, Variable], progress: Progress
-) -> None:
-    """Runs commands that lock and log by themselves.
-
-    Raises:
-        UserError: one failed
-    """
-    for line in lines:
-        words, output = filled_words(line.words, variables), filled(line.output, variables)
-        progress.say(command_text(words, output))
-        with ExitStack() as stack:
-            if output:
-                Path(output).parent.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(redirect_stdout(stack.enter_context(writing(Path(output)))))
-            code = run_command(words[1:])
-        if code:
-            raise UserError(f"failed: {command_text(words, output)}")
-
-
-def _is_done(step: Step, variables: Mapping[str, Variable]) -> bool:
-    folder = Path(filled(step.folder, variables))
+def _is_done(step: Step) -> bool:
     if step.stamp:
-        return is_made(folder, step.stamp)
+        return is_made(step.folder, step.stamp)
     # somebody ended the step between its last line and the new name of the folder
-    interrupted = folder.with_name(f"{folder.name}{PART}").exists()
+    interrupted = step.folder.with_name(f"{step.folder.name}{PART}").exists()
     return step.is_done() and not interrupted
 
 
-def run_step(step: Step, variables: Mapping[str, Variable]) -> None:
+def run_step(step: Step) -> None:
     """Runs the lines of a step.
 
     Raises:
         UserError: a line failed
     """
-    folder = Path(filled(step.folder, variables))
     with ExitStack() as stack:
-        if step.in_place:
-            folder.mkdir(parents=True, exist_ok=True)
-            to = folder
+        if step.log is not None:
+            step.folder.mkdir(parents=True, exist_ok=True)
+            to, log = step.folder, step.log
         else:
-            to = stack.enter_context(making_once(folder, step.stamp))
-        within = {**variables, "TO": Variable("TO", str(to), "")}
-        log = Path(filled(step.log, within))
-        if not step.updates:
-            log.write_text("")
-        for line in step.lines:
-            if step.updates:
-                _train(step, filled_words(line.words, within), log)
-            else:
-                _run_line(line, within, log)
+            to = stack.enter_context(making_once(step.folder, step.stamp))
+            log = to.with_name(f"{to.name}.log")
+        lines = step.lines(to)
+        if step.updates:
+            _train(step, lines[0].words, log)
+            return
+        log.write_text("")
+        for line in lines:
+            for one in line.each():
+                _run_line(one, log)
 
 
-def _run_line(line: Line, variables: Mapping[str, Variable], log: Path) -> None:
-    words = filled_words(line.words, variables)
-    output = filled(line.output, variables)
+def _run_line(line: Line, log: Path) -> None:
     with open(log, "a", encoding="utf-8", errors="backslashreplace") as out:
-        out.write(f"$ {command_text(words, output)}\n")
+        out.write(f"$ {command_text(line.words, line.output)}\n")
         out.flush()
         # our own commands need no second start of Python, and fail with their own sentence
-        code = _own_command(line, words, out) if words[0] == "dc-nmt" else _run(words, output, out)
+        is_own = line.words[0] == "dc-nmt"
+        code = _own_command(line, out) if is_own else _run(line.words, line.output, out)
     if code:
         text = log.read_text("utf-8", errors="replace")
         check_space(log.parent, text)
         notify(*text.splitlines()[-LAST_LINES:])
-        raise UserError(f"{words[0]!r} failed; the whole log is {log}")
+        raise UserError(f"{line.words[0]!r} {how_it_ended(code)}; the whole log is {log}")
 
 
-def _own_command(line: Line, words: Sequence[str], log: IO[str]) -> int:
+def _own_command(line: Line, log: IO[str]) -> int:
     with ExitStack() as stack:
         if line.shown:
             stack.enter_context(redirect_stdout(_Both(sys.stdout, log)))
         else:
             stack.enter_context(redirect_stdout(log))
             stack.enter_context(redirect_stderr(log))
-        return run_command(words[1:])
+        return run_command(line.words[1:])
 
 
 class _Both(StringIO):
@@ -214,8 +206,10 @@ def _train(step: Step, words: Sequence[str], log: Path) -> None:
         code = process.wait()
     if code:
         check_space(log.parent, "".join(tail))
-        print("\nTraining stopped early. The last lines of its log:", file=sys.stderr)
-        sys.stderr.writelines(tail)
+        if code > 0:
+            print("\nTraining stopped early. The last lines of its log:", file=sys.stderr)
+            sys.stderr.writelines(tail)
         raise UserError(
-            f"training of {name} stopped; its log is {log}; the same command continues it"
+            f"training of {name} {how_it_ended(code)}; its log is {log}; the same command "
+            "continues it"
         )

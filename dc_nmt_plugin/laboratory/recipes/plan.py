@@ -1,85 +1,110 @@
-"""Plans a training run from a task, an architecture and options."""
+"""Plans a training run from a task, an architecture and options: ``dc-nmt train``."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
-from ...errors import UsageError, UserError
+from ...errors import UsageError, UserError, counted
 from ...flags import flag_value, recorded_flags
-from ...steps import Stage, Variable, filled_words, literal
-from .recipe import Recipe, load
-from .script import quoted
-from .settings import TaskSettings, for_sample, settings_of, with_updates
-from .training import (
-    PLUGIN,
+from ..steps import Command, Line, Stage, Step
+from .planned import (
+    Experiment,
     PlannedRun,
     PreparedText,
+    TrainOptions,
     UpdateTokens,
+    flag_words,
     longest_sentence,
+    option_words,
     share_out,
-    training_line,
-    training_step,
+    words_of_run,
 )
+from .recipe import Recipe, load
+from .settings import TaskSettings, for_sample, settings_of, with_updates
 
 PRECISIONS = {"--amp", "--bf16", "--fp16", "--memory-efficient-bf16", "--memory-efficient-fp16"}
-# torch, not nvidia-smi: it heeds CUDA_VISIBLE_DEVICES, which Slurm sets
-COUNT_GPUS = '$(python -c "import torch; print(torch.cuda.device_count())")'
-CPU_FLAGS = (
-    "python -c \"from dc_nmt_plugin import machine; print('--cpu', "
-    "'--amp' if machine.multiplies_bfloat16() else '')\""
-)
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """Options of training and evaluation."""
-
-    task: str  # names
-    arch: str
-    size: str | None = None  # of the architecture; default the paper's
-    seed: int = 1  # of the training run
-    name: str | None = None  # folder of the run; default of its architecture, size and seed
-    out: Path | None = None  # as the text was prepared
-    sample: int | None = None
-    average: int | None = None  # number of averaged checkpoints; default the recipe's
-    decoding: str = ""  # name of this decoding, if the run is decoded in several ways
-    # entry of papers.yaml whose settings are used; default the recipe's choice
-    like: str | None = None
-    subset: str = "test"  # translated set: test, valid or a further test set
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """Options of training only."""
-
-    flags: tuple[str, ...] = ()  # of fairseq-train, after the recipe's own
-    max_update: int | None = None  # another number of updates
-    max_tokens: int | None = None  # of one GPU at a time
-    # batches whose gradients are summed; default: keeps the tokens per update
-    update_freq: int | None = None
-    gpus: int | None = None  # of this machine; 0: the CPU; None: all
-    fp32: bool = False  # no bfloat16 on a CPU that multiplies it fast
+PLUGIN = str(Path(__file__).parents[2])  # value of --user-dir
 
 
 @dataclass(frozen=True)
 class TrainPlan:
     """A planned training run."""
 
-    recipe: Recipe
+    experiment: Experiment
+    options: TrainOptions
     run: PlannedRun
     settings: TaskSettings
-    variables: tuple[Variable, ...]  # of a script's head
-    stage: Stage
-    tokens: UpdateTokens  # of one update on this machine
+    notes: tuple[str, ...]
+    gpus: int  # 0: the CPU
+    tokens: UpdateTokens  # of one update
+    any_precision: bool  # the user chose none, so one of either precision is this training
+    amp: bool  # this CPU is faster in bfloat16
 
     @property
-    def command(self) -> list[str]:
-        """Returns the words of fairseq-train on this machine."""
-        known = {each.name: each for each in (*self.variables, *self.stage.variables)}
-        return filled_words(self.stage.steps[0].lines[0].words, known)
+    def words(self) -> list[str]:
+        """Returns the words of fairseq-train. Before the text is prepared one may be missing."""
+        run, settings, text = self.run, self.settings, self.run.text
+        words = ["fairseq-train", str(text.binarised), "--user-dir", PLUGIN]
+        words += ["--arch", run.arch, "--task", run.fairseq_task, "--criterion", run.criterion]
+        words += ["--source-lang", text.source, "--target-lang", text.target]
+        words += ["--max-update", str(settings.updates)]
+        words += ["--save-interval-updates", str(settings.save_every)]
+        words += ["--keep-interval-updates", str(max(settings.average, 1))]
+        words += ["--no-epoch-checkpoints", "--log-format", "json"]
+        words += ["--log-interval", "1" if settings.updates < 100 else "10"]
+        return [*words, *self._flags(), "--save-dir", str(run.checkpoints)]
+
+    def _flags(self) -> list[str]:
+        """Returns the flags of fairseq-train that the recipe, the user and the machine decide."""
+        settings, options, tokens = self.settings, self.options, self.tokens
+        flags = [*settings.flags, "--max-tokens", str(tokens.max_tokens)]
+        if not options.update_freq:
+            flags += ["--update-freq", str(tokens.update_freq)]
+        # fairseq takes the last value of a flag: these win over the recipe's
+        flags += ["--seed", str(self.experiment.seed), *settings.size_flags, *options.flags]
+        if options.update_freq and options.update_freq > 1:
+            flags += ["--update-freq", str(options.update_freq)]
+        # fairseq uses all GPUs, and with --cpu starts a process for each
+        flags += ["--distributed-world-size", str(tokens.processes)]
+        if not self.gpus:
+            flags += ["--cpu", "--amp"] if self.amp else ["--cpu"]
+        longest = longest_sentence(self.run.text.pieces, "valid")
+        if longest > tokens.max_tokens:
+            flags += ["--max-tokens-valid", str(longest)]
+        return flags
+
+    @cached_property
+    def command(self) -> Command:
+        """Returns the command ``dc-nmt train`` with this run's options."""
+        words = ["train", *words_of_run(self.experiment, {"decoding", "subset"})]
+        words += [*option_words(self.options, {"flags"}), *flag_words(self.options.flags)]
+        done = f"done; the checkpoints are in {self.run.checkpoints}"
+        step = Step(
+            f"{self.run.arch}: train {counted(self.settings.updates, 'update')}",
+            self.run.folder,
+            self._lines,
+            is_done=self.is_done,
+            log=self.run.folder / "train.log",
+            updates=self.settings.updates,
+        )
+        return Command(
+            tuple(words),
+            Stage(
+                self.run.folder,
+                [step],
+                self.run.names,
+                self.notes,
+                end_note=done,
+                hides_gpus=not self.gpus,
+            ),
+        )
+
+    def _lines(self, _: Path) -> list[Line]:
+        self.tokens.check(longest_sentence(self.run.text.pieces, "train"))
+        return [Line(tuple(self.words))]
 
     def is_done(self) -> bool:
         """Returns True if this training is finished.
@@ -87,73 +112,67 @@ class TrainPlan:
         Raises:
             UserError: its folder has another training
         """
-        return self.stage.steps[0].is_done()
+        from .done import is_trained_so
 
-    def check_flags(self, dry_run: bool) -> None:
+        settings = recorded_flags(self.words)
+        return is_trained_so(
+            self.run, settings, self.tokens.tokens, any_precision=self.any_precision
+        )
+
+    def check_flags(self, *, elsewhere: bool) -> None:
         """Raises UserError for flags that fairseq-train, or this machine, does not take."""
         from ... import registration  # noqa: F401
         from ...compat.mixed_precision import bfloat16_flag
         from ..fairseq_flags import TRAIN, parse_flags
 
-        args = parse_flags(TRAIN, self.command[1:])
-        if not dry_run:  # a script may train on another machine
+        args = parse_flags(TRAIN, self.words[1:])
+        if not elsewhere:
             bfloat16_flag(args)
 
+    def check_text(self) -> None:
+        """Raises UserError if the text is not prepared."""
+        from .done import has_text
 
-def plan_training(
-    options: Experiment, train: TrainOptions, *, for_script: bool = False
-) -> TrainPlan:
+        if not has_text(self.run):
+            raise UserError(
+                f"{self.run.text.binarised} is not there: prepare the text first, with dc-nmt "
+                f"prepare {self.experiment.task} --bpe {self.settings.bpe} and the same --out and "
+                "--sample"
+            )
+
+
+def plan_training(experiment: Experiment, options: TrainOptions) -> TrainPlan:
     """Plans ``dc-nmt train``.
 
     Args:
-        options: which run
-        train: how it is trained
-        for_script: the plan is only printed; a script asks its own machine
+        experiment: which run
+        options: how it is trained
 
     Raises:
         UserError: an unknown task or architecture, options that contradict each other
     """
-    recipe = load(options.task)
-    settings = chosen_settings(recipe, options)
-    run = planned_run(recipe, options, settings)
+    recipe = load(experiment.task)
+    settings = chosen_settings(recipe, experiment)
+    run = planned_run(recipe, experiment, settings)
     _check_flags_of(recipe, settings)
     notes = [f"{recipe.name}: {recipe.task.title}\n{settings.source}"]
-    if train.max_update is not None:
-        settings, warnings = _with_max_update(settings, train)
+    if options.max_update is not None:
+        settings, warnings = _with_max_update(settings, options)
         notes += warnings
-    gpus = train.gpus or 0
-    if train.gpus is None and not for_script:
-        gpus = visible_gpus()
-    tokens = _tokens(settings, train, max(1, gpus))
+    gpus = visible_gpus() if options.gpus is None else options.gpus
+    tokens = _tokens(settings, options, max(1, gpus))
     tokens.check(longest_sentence(run.text.pieces, "train"))
-    at_choice = _precision_is_open(settings, train)
-    amp = at_choice and not gpus and not for_script and _multiplies_bfloat16(run)
-    notes_here = [str(tokens)]
+    any_precision = _precision_is_open(settings, options)
+    amp = any_precision and not gpus and _multiplies_bfloat16(run)
+    notes.append(str(tokens))
     if amp:
-        notes_here.append("linear layers multiply in bfloat16 on this CPU; --fp32: in float32")
-
-    flags = _flags(run, settings, train, tokens)
-    line = training_line(run, settings, flags)
-    head = (
-        *run_variables(run, options.seed),
-        gpus_variable(str(gpus), train.gpus),
-        Variable("PROCESSES", str(max(1, gpus)), "$((GPUS > 0 ? GPUS : 1))"),
-        _cpu_variable(gpus, amp, at_choice),
+        notes.append("linear layers multiply in bfloat16 on this CPU; --fp32: in float32")
+    return TrainPlan(
+        experiment, options, run, settings, tuple(notes), gpus, tokens, any_precision, amp
     )
-    variables = [run.variable(options.seed)]
-    if not train.update_freq:
-        variables += _batch_variables(tokens, train.max_tokens or settings.max_tokens)
-    known = {variable.name: variable for variable in (*head, *variables)}
-    recorded = recorded_flags(filled_words(line.words, known))
-    step = training_step(
-        run, line, settings.updates, recorded, tokens.tokens, any_precision=at_choice
-    )
-    done = f"done; the checkpoints are in {run.checkpoints}"
-    stage = Stage("$RUN", [step], variables, notes, notes_here, end_note=done)
-    return TrainPlan(recipe, run, settings, head, stage, tokens)
 
 
-@cache  # dc-nmt run plans twice
+@cache
 def _check_flags_of(recipe: Recipe, settings: TaskSettings) -> None:
     """Raises UserError for flags of a user's recipe that fairseq's programs do not take."""
     if not recipe.own:  # the tests do this for the others
@@ -173,33 +192,35 @@ def _check_flags_of(recipe: Recipe, settings: TaskSettings) -> None:
         raise recipe.problem(f"settings, {key} of {settings.arch}", str(error)) from error
 
 
-def _tokens(settings: TaskSettings, train: TrainOptions, processes: int) -> UpdateTokens:
+def _tokens(settings: TaskSettings, options: TrainOptions, processes: int) -> UpdateTokens:
     """Returns the batch: the recipe's tokens an update, unless the user gives --update-freq."""
-    limit = train.max_tokens or settings.max_tokens  # tokens of one process at a time
-    if train.update_freq:
-        return UpdateTokens(processes, limit, train.update_freq, settings.tokens)
+    limit = options.max_tokens or settings.max_tokens  # tokens of one process at a time
+    if options.update_freq:
+        return UpdateTokens(processes, limit, options.update_freq, settings.tokens)
     return share_out(settings.tokens, processes, limit)
 
 
-def _with_max_update(settings: TaskSettings, train: TrainOptions) -> tuple[TaskSettings, list[str]]:
+def _with_max_update(
+    settings: TaskSettings, options: TrainOptions
+) -> tuple[TaskSettings, list[str]]:
     """Returns the settings of ``--max-update``; a short run may need a shorter warm-up."""
-    assert train.max_update is not None
+    assert options.max_update is not None
     flag = "--warmup-updates"
-    warmup = flag_value((*settings.size_flags, *train.flags), flag)
+    warmup = flag_value((*settings.size_flags, *options.flags), flag)
     published = flag_value(settings.flags, flag)
-    settings = with_updates(settings, train.max_update, warmup)
+    settings = with_updates(settings, options.max_update, warmup)
     shorter = flag_value(settings.flags, flag)
     if warmup is not None or shorter == published:
         return settings, []
     return settings, [f"{flag} {shorter}, not the recipe's {published}: --max-update is short"]
 
 
-def _precision_is_open(settings: TaskSettings, train: TrainOptions) -> bool:
+def _precision_is_open(settings: TaskSettings, options: TrainOptions) -> bool:
     """Returns True if a CPU may train in the precision in which it is faster."""
-    precisions = PRECISIONS.intersection((*settings.flags, *settings.size_flags, *train.flags))
-    if train.fp32 and precisions:
+    precisions = PRECISIONS.intersection((*settings.flags, *settings.size_flags, *options.flags))
+    if options.fp32 and precisions:
         raise UsageError(f"--fp32: contradicts {min(precisions)}; leave one of them out")
-    return not (train.fp32 or precisions)
+    return not (options.fp32 or precisions)
 
 
 def _multiplies_bfloat16(run: PlannedRun) -> bool:
@@ -210,71 +231,6 @@ def _multiplies_bfloat16(run: PlannedRun) -> bool:
     before = record_of(run.folder)
     began_in_float32 = before and before.settings.get("cpu") and not before.settings.get("amp")
     return multiplies_bfloat16() and not began_in_float32
-
-
-def _flags(
-    run: PlannedRun, settings: TaskSettings, train: TrainOptions, tokens: UpdateTokens
-) -> list[str]:
-    """Returns the flags of fairseq-train that the recipe, the user and the machine decide."""
-    flags = [literal(word) for word in settings.flags]
-    if train.update_freq:
-        flags += ["--max-tokens", str(tokens.max_tokens)]
-    else:
-        flags += ["--max-tokens", "$MAX_TOKENS", "--update-freq", "$UPDATE_FREQ"]
-    # fairseq takes the last value of a flag: these win over the recipe's
-    flags += ["--seed", "$SEED", *map(literal, (*settings.size_flags, *train.flags))]
-    if train.update_freq and train.update_freq > 1:
-        flags += ["--update-freq", str(train.update_freq)]
-    # fairseq uses all GPUs, and with --cpu starts a process for each
-    flags += ["--distributed-world-size", "$PROCESSES", "$CPU"]
-    # before the text is prepared nobody knows the longest sentence
-    longest = longest_sentence(run.text.pieces, "valid")
-    if longest > tokens.max_tokens:
-        flags += ["--max-tokens-valid", str(longest)]
-    return flags
-
-
-# -- variables of a plan -----------------------------------------------------------------------
-
-
-def data_variable(data: Path) -> Variable:
-    return Variable("DATA", str(data), f"${{DATA:-{quoted(str(data))}}}", "the prepared text")
-
-
-def run_variables(run: PlannedRun, seed: int) -> list[Variable]:
-    """Returns the variables of every plan for a run: text, runs, seed, plugin."""
-    out = run.folder.parent
-    return [
-        data_variable(run.text.data),
-        Variable("OUT", str(out), f"${{OUT:-{quoted(str(out))}}}", "the runs"),
-        Variable("SEED", str(seed), f"${{SEED:-{seed}}}"),
-        PLUGIN,
-    ]
-
-
-def gpus_variable(here: str, asked: int | None) -> Variable:
-    """Returns the number of GPUs; a script counts its own unless the user asked for a number."""
-    number = COUNT_GPUS if asked is None else asked
-    return Variable("GPUS", here, f"${{GPUS:-{number}}}", "0: the CPU")
-
-
-def _cpu_variable(gpus: int, amp: bool, at_choice: bool) -> Variable:
-    """Returns the flags of a training on a CPU; a script asks its own CPU where it may choose."""
-    flags = "--cpu --amp" if amp else "--cpu"
-    in_script = CPU_FLAGS if at_choice else "echo --cpu"
-    shell = f'$([ "$GPUS" -gt 0 ] || {in_script})'
-    return Variable("CPU", "" if gpus else flags, shell, several=True)
-
-
-def _batch_variables(tokens: UpdateTokens, limit: int) -> list[Variable]:
-    """Returns the batch, which a script computes for its own number of processes."""
-    at_once = f"PROCESSES * {limit}"
-    update_freq = f"$((({tokens.of_recipe} + {at_once} - 1) / ({at_once})))"
-    max_tokens = f"$(({tokens.of_recipe} / (PROCESSES * UPDATE_FREQ)))"
-    return [
-        Variable("UPDATE_FREQ", str(tokens.update_freq), update_freq),
-        Variable("MAX_TOKENS", str(tokens.max_tokens), max_tokens),
-    ]
 
 
 # -- a run, which its training and its evaluation share ----------------------------------------

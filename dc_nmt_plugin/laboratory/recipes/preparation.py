@@ -11,19 +11,18 @@ from msgspec.structs import replace
 from ...errors import UserError, check_choices
 from ...files import write_json, write_parallel
 from ...machine import usable_cpus
-from ...steps import TO, Line, Stage, Step, Variable, literal, stamp_of
 from ...text.lines import stream_lines
-from ...text.segmentation import SEGMENTERS, SUBWORD_NMT, segmenter_of_codes
+from ...text.segmentation import SEGMENTERS, SENTENCEPIECE, SUBWORD_NMT, segmenter_of_codes
 from ..raw_text.preparation import fits
+from ..steps import EACH, Command, Line, Stage, Step, stamp_of
 from .corpora import Corpora
+from .planned import LENGTHS, option_words, user_dir_words
 from .recipe import SPLITS, Recipe, Segmentation, load, set_values
+from .segmenting import applying_line, dictionary_of, learning_lines
 from .settings import settings_of
 from .sources import DOWNLOADS, Sources
-from .training import LENGTHS
 
 SAMPLE_OPERATIONS = 2000  # of BPE at most
-TOKENS = "$DATA/raw/tokenised"
-WORKERS = usable_cpus()  # processes of BPE and binarisation
 
 
 @dataclass(frozen=True)
@@ -40,28 +39,27 @@ class TextOptions:
     any_counts: bool = False  # continue when numbers of lines differ from the published ones
 
 
-def plan_text(options: TextOptions) -> tuple[Path, Stage]:
-    """Plans the steps of ``dc-nmt prepare``.
+def plan_text(options: TextOptions) -> Command:
+    """Returns the command ``dc-nmt prepare`` with its steps.
 
-    ``$DATA/raw`` gets train, valid and test in both languages, one sentence a line, and
-    ``$DATA/raw/tokenised`` the same tokenised. Each segmentation has its own ``bpe`` and ``bin``.
-
-    Returns:
-        the folder DATA, and the stage
+    ``DATA/raw`` gets train, valid and test in both languages, one sentence a line, and
+    ``DATA/raw/tokenised`` the same tokenised. Each segmentation has its own ``bpe`` and ``bin``.
 
     Raises:
         UserError: an unknown task or architecture, or the text would be replaced
     """
     recipe = load(options.task)
     data = recipe.data_folder(options.out, options.sample)
-    steps = [_text_step(recipe, options)]
+    steps = [_text_step(recipe, options, data)]
     for segmentation in _segmentations(recipe, options):
         stamp = stamp_of({"text": steps[0].stamp, "segmentation": set_values(segmentation)})
-        steps.append(_segmenting(recipe, segmentation, stamp))
-        steps.append(_binarising(recipe, segmentation, stamp))
-    _check_inputs(recipe, options, [data / step.folder.removeprefix("$DATA/") for step in steps])
+        steps.append(_segmenting(recipe, segmentation, data, stamp))
+        steps.append(_binarising(recipe, segmentation, data, stamp))
+    _check_inputs(recipe, options, [step.folder for step in steps])
+    words = ["prepare", options.task, *options.archs, *user_dir_words()]
+    words += option_words(options, {"task", "archs"})
     done = f"done; everything is in {data}"
-    return data, Stage("$DATA", steps, [_workers()], end_note=done)
+    return Command(tuple(words), Stage(data, steps, {"DATA": data}, end_note=done))
 
 
 def _check_inputs(recipe: Recipe, options: TextOptions, replaced: Sequence[Path]) -> None:
@@ -88,51 +86,42 @@ def _segmentations(recipe: Recipe, options: TextOptions) -> list[Segmentation]:
     return segmentations
 
 
-def _workers() -> Variable:
-    shell = '$(python -c "from dc_nmt_plugin import machine; print(machine.usable_cpus())")'
-    return Variable("WORKERS", str(WORKERS), shell, "processes of BPE and binarisation")
-
-
-def _text_step(recipe: Recipe, options: TextOptions) -> Step:
-    words = ["dc-nmt", "recipe", "text", literal(recipe.cli_name), "--work", "$DATA/corpora"]
-    if options.raw is not None:
-        words += ["--raw", literal(options.raw)]
-    words += ["--downloads", literal(options.downloads)]
-    if options.sample is not None:
-        words += ["--sample", str(options.sample)]
-    if options.any_counts:
-        words += ["--any-counts"]
+def _text_step(recipe: Recipe, options: TextOptions, data: Path) -> Step:
+    words = ["dc-nmt", "recipe", "text", recipe.cli_name, "--work", f"{data}/corpora"]
+    words += option_words(options, {"task", "archs", "bpe", "out", "downloads"})
+    words += ["--downloads", str(options.downloads)]
     sources = Sources(recipe, options.raw, options.downloads)
-    corpora = Corpora(
-        sources,
-        recipe.data_folder(options.out, options.sample) / "corpora",
-        options.sample,
-        options.any_counts,
-    )
+    corpora = Corpora(sources, data / "corpora", options.sample, options.any_counts)
     facts = {"sample": options.sample, "optional": corpora.optional(), **recipe.text_facts()}
     return Step(
         f"text of {recipe.folder}",
-        "$DATA/raw",
-        [Line((*words, "--out", TO), shown=True)],
+        data / "raw",
+        lambda to: [Line((*words, "--out", str(to)), shown=True)],
         stamp=stamp_of(facts),
     )
 
 
-def _texts(recipe: Recipe, folder: str) -> list[str]:
-    return [f"{folder}/{split}.{lang}" for split in recipe.splits for lang in recipe.pair]
-
-
-def _segmenting(recipe: Recipe, segmentation: Segmentation, stamp: str) -> Step:
+def _segmenting(recipe: Recipe, segmentation: Segmentation, data: Path, stamp: str) -> Step:
+    tokens = f"{data}/raw/tokenised"
     limits = [str(segmentation.max_tokens), f"{segmentation.ratio:g}"]
     limits += [str(segmentation.max_words)] if segmentation.max_words else []
-    lines = [
-        *_pieces(recipe, segmentation),
-        _same_counts(_texts(recipe, TOKENS), _texts(recipe, TO)),
-        Line(("dc-nmt", "recipe", "clean", TO, *recipe.pair, *limits)),
-    ]
+    is_limited = any((segmentation.max_tokens, segmentation.ratio, segmentation.max_words))
+
+    def lines(to: Path) -> list[Line]:
+        clean = ("dc-nmt", "recipe", "clean", str(to), *recipe.pair, *limits)
+        return [
+            *_pieces(recipe, segmentation, tokens, str(to)),
+            _same_counts(_texts(recipe, tokens), _texts(recipe, str(to))),
+            Line(clean, is_check=not is_limited),
+        ]
+
     segmenter = SEGMENTERS[segmentation.segment]
     name = f"learn and apply {segmenter.label} ({segmentation.operations} {segmenter.unit})"
-    return Step(name, f"$DATA/bpe{segmentation.suffix}", lines, stamp=stamp)
+    return Step(name, data / f"bpe{segmentation.suffix}", lines, stamp=stamp)
+
+
+def _texts(recipe: Recipe, folder: str) -> list[str]:
+    return [f"{folder}/{split}.{lang}" for split in recipe.splits for lang in recipe.pair]
 
 
 def _codes(recipe: Recipe, segmentation: Segmentation, folder: str) -> dict[str, str]:
@@ -143,43 +132,50 @@ def _codes(recipe: Recipe, segmentation: Segmentation, folder: str) -> dict[str,
     return {language: f"{folder}/codes.{language}{ending}" for language in recipe.pair}
 
 
-def _pieces(recipe: Recipe, segmentation: Segmentation) -> Iterator[Line]:
+def _pieces(recipe: Recipe, segmentation: Segmentation, tokens: str, to: str) -> Iterator[Line]:
+    """Yields the lines that learn codes on the training text, and segment all files by them."""
     segmenter, size = SEGMENTERS[segmentation.segment], segmentation.operations
-    codes = _codes(recipe, segmentation, TO)
-    if segmentation.joint:
-        sides = [f"{TOKENS}/train.{language}" for language in recipe.pair]
-        yield from segmenter.learn(sides, codes[recipe.source], size)
-    for language in recipe.pair:
-        if not segmentation.joint:
-            yield from segmenter.learn([f"{TOKENS}/train.{language}"], codes[language], size)
-        for split in recipe.splits:
-            name = f"{split}.{language}"
-            yield segmenter.apply(codes[language], f"{TOKENS}/{name}", f"{TO}/{name}")
+    codes = _codes(recipe, segmentation, to)
+    sides = [recipe.pair] if segmentation.joint else [(language,) for language in recipe.pair]
+    for languages in sides:
+        texts = [f"{tokens}/train.{language}" for language in languages]
+        file = codes[languages[0]]
+        yield from learning_lines(segmenter, texts, file, size)
+        names = [f"{split}.{language}" for language in languages for split in recipe.splits]
+        text, made = f"{tokens}/{EACH}", f"{to}/{EACH}"
+        yield applying_line(segmenter, file, text, made, names, usable_cpus())
 
 
-def _binarising(recipe: Recipe, segmentation: Segmentation, stamp: str) -> Step:
+def _binarising(recipe: Recipe, segmentation: Segmentation, data: Path, stamp: str) -> Step:
     source, target = recipe.pair
-    pieces = f"$DATA/bpe{segmentation.suffix}"
+    pieces = f"{data}/bpe{segmentation.suffix}"
     words = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
     if segmentation.dictionary == "joint":
         words += ["--joined-dictionary"]
     words += _dictionaries(recipe, segmentation, pieces)
     words += ["--trainpref", f"{pieces}/train", "--validpref", f"{pieces}/valid"]
     tests = [f"{pieces}/{split}" for split in recipe.splits[2:]]
-    words += ["--testpref", ",".join(tests), "--workers", "$WORKERS"]
+    words += ["--testpref", ",".join(tests), "--workers", str(usable_cpus())]
     # fairseq-preprocess's names for further test sets are test1, test2, …
     further = [f"test{n}" for n in range(1, len(recipe.splits) - len(SPLITS) + 1)]
     indexes = [
-        f"{TO}/{split}.{source}-{target}.{lang}.idx"
+        f"{split}.{source}-{target}.{lang}.idx"
         for split in (*SPLITS, *further)
         for lang in recipe.pair
     ]
-    lines = [Line((*words, "--destdir", TO)), _same_counts(_texts(recipe, pieces), indexes)]
-    return Step("fairseq-preprocess", f"$DATA/bin{segmentation.suffix}", lines, stamp=stamp)
+
+    def lines(to: Path) -> list[Line]:
+        written = [f"{to}/{index}" for index in indexes]
+        binarise = Line((*words, "--destdir", str(to)))
+        return [binarise, _same_counts(_texts(recipe, pieces), written)]
+
+    return Step("fairseq-preprocess", data / f"bin{segmentation.suffix}", lines, stamp=stamp)
 
 
 def _dictionaries(recipe: Recipe, segmentation: Segmentation, folder: str) -> Iterator[str]:
     """Yields the flags for dictionaries that were written with the codes."""
+    if SEGMENTERS[segmentation.segment] is not SENTENCEPIECE:
+        return
     codes = _codes(recipe, segmentation, folder)
     sides = {"--srcdict": recipe.source, "--tgtdict": recipe.target}
     if segmentation.dictionary == "joint":
@@ -187,15 +183,13 @@ def _dictionaries(recipe: Recipe, segmentation: Segmentation, folder: str) -> It
             return  # of both: fairseq-preprocess counts them
         del sides["--tgtdict"]
     for flag, language in sides.items():
-        file = SEGMENTERS[segmentation.segment].dictionary(codes[language])
-        if file is not None:
-            yield from (flag, file)
+        yield from (flag, dictionary_of(codes[language]))
 
 
 def _same_counts(before: Sequence[str], after: Sequence[str]) -> Line:
     """Checks that no tool lost or split a sentence."""
     files = [file for pair in zip(before, after, strict=True) for file in pair]
-    return Line(("dc-nmt", "check-text", "--counts", *files))
+    return Line(("dc-nmt", "check-text", "--counts", *files), is_check=True)
 
 
 def clean_pieces(

@@ -1,4 +1,4 @@
-"""Prints a plan as a shell script that a person can read, change and run."""
+"""Prints commands as a shell script: a list of command lines to read, change and run."""
 
 from __future__ import annotations
 
@@ -6,148 +6,79 @@ import os
 import re
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...flags import USER_DIR_VARIABLE
-from ...steps import VARIABLE, Line, Plan, Stage, Step, Variable
+from ..steps import EACH, Command, Line, Stage, Step
+from .plan import PLUGIN
 
 WIDTH = 96
 HEAD = """\
 #!/usr/bin/env bash
 # Made by: {printed_by}
-# Run it with the environment's programs on PATH, such as: {example}bash FILE
-# shellcheck disable=SC2046,SC2086
+# Run it with the environment's programs on PATH: bash FILE
 set -euo pipefail"""
-# a system without flock, such as macOS, does not wait
-FUNCTIONS = """\
-# lock FOLDER: waits for another job in it
-lock() { mkdir -p "$1"; exec 9> "$1/.lock"; ! command -v flock > /dev/null || flock 9; }
-# made FOLDER STAMP: is the folder whole, and of the same settings? Ends if it is somebody's
-made() {
-  [ -e "$1/.stamp" ] || [ -z "$(ls -A "$1" 2> /dev/null)" ] ||
-    { echo "$1: is somebody's, and would be replaced; move it, or change OUT" >&2; exit 1; }
-  [ "$(cat "$1/.stamp" 2> /dev/null)" = "$2" ]
-}
-# begin FOLDER, finish FOLDER [STAMP]: the folder gets its name when it is whole
-begin() { TO=$1.part; rm -rf "$TO"; mkdir -p "$TO"; }
-finish() {
-  [ -z "${2:-}" ] || echo "$2" > "$TO/.stamp"
-  rm -rf "$1"
-  mv "$TO.log" "$1.log"
-  mv "$TO" "$1"
-}"""
-ARRAY = """\
-# In an array of Slurm, each job has one of the runs: sbatch --array=0-{last} FILE"""
-LAST_JOB = """\
-# After them, one more prints the table: sbatch --dependency=afterany:JOB --array={number} FILE"""
-OF_RUNS = """\
-# wanted NUMBER: tells whether this is the job of a run; without an array, all are
-wanted() { [ "${SLURM_ARRAY_TASK_ID:-$1}" = "$1" ]; }
-FAILED=
-# ended STATUS NAME: a run that failed does not stop the others
-ended() { [ "$1" = 0 ] || FAILED+=" $2"; set -e; }"""
-AT_THE_END = """
-[ -z "$FAILED" ] || { echo "failed:$FAILED" >&2; exit 1; }"""
-NO_GPU = '[ "$GPUS" -gt 0 ] || export CUDA_VISIBLE_DEVICES='
+# -P: no module of the working folder
+USER_DIR = '$(python -P -c "import dc_nmt_plugin; print(dc_nmt_plugin.__path__[0])")'
 
 
-def script(plan: Plan, printed_by: Sequence[str]) -> str:
-    """Returns a plan as a shell script.
+def script(commands: Sequence[Command], printed_by: Sequence[str]) -> str:
+    """Returns commands as a shell script.
 
     Args:
-        plan: of a command
-        printed_by: the command
+        commands: of dc-nmt; each with a stage is printed as the lines of its steps
+        printed_by: the command line that prints them
     """
-    lines = _head(plan.variables, printed_by)
-    stages = list(plan.stages)
-    if any(stage.folder for stage in stages):
-        lines.append(FUNCTIONS)
-    if plan.runs:
-        lines.append(ARRAY.format(last=plan.runs - 1))
-        if any(stage.run == plan.runs for stage in stages):
-            lines.append(LAST_JOB.format(number=plan.runs))
-        lines.append(OF_RUNS)
-    for (run, name), group in groupby(stages, lambda stage: (stage.run, stage.name)):
-        text = _stages(list(group))
-        lines += text if run is None else _alone(run, name, text)
-    return "\n".join(lines + [AT_THE_END] * bool(plan.runs))
-
-
-def _head(variables: Sequence[Variable], printed_by: Sequence[str]) -> list[str]:
-    names = [variable.name for variable in variables]
-    example = "SEED=2 " if "SEED" in names else ""
-    lines = [HEAD.format(printed_by=" ".join(map(quoted, printed_by)), example=example)]
+    lines = [HEAD.format(printed_by=" ".join(map(quoted, printed_by)))]
     if os.environ.get(USER_DIR_VARIABLE):  # set by --user-dir
         lines.append(f"export {USER_DIR_VARIABLE}={quoted(os.environ[USER_DIR_VARIABLE])}")
-    lines += map(_assignment, variables)
-    return lines + [NO_GPU] * ("GPUS" in names)
+    stages = [command.stage for command in commands if command.stage]
+    if any(stage.hides_gpus for stage in stages):
+        lines.append("export CUDA_VISIBLE_DEVICES= # the CPU")
+    names = {"USER_DIR": PLUGIN} if stages else {}
+    lines += [f"USER_DIR={USER_DIR}"] * bool(stages)
+    for command in commands:
+        if command.stage is None:
+            lines += ["", _line(command.line, names)]
+        else:
+            lines += _stage(command.stage, names)
+    return "\n".join(lines)
 
 
-def _alone(run: int, name: str, lines: Sequence[str]) -> list[str]:
-    """Returns the lines of a run. A subshell that is part of a condition would ignore set -e."""
-    begin = [f"\nif wanted {run}; then", "set +e", "(", "set -e"]
-    return [*begin, *lines, ")", f"ended $? {shell_word(name)}", "fi"]
+def _stage(stage: Stage, names: dict[str, str]) -> Iterator[str]:
+    """Yields the lines of a stage; enters its names of folders into `names`."""
+    new = {name: str(path) for name, path in stage.names.items() if names.get(name) != str(path)}
+    if new:
+        yield ""
+    for name, path in new.items():
+        yield f"{name}={quoted(path)}"
+    names |= new
+    yield from map(comment, stage.notes)
+    for step in stage.steps:
+        yield from _step(step, names)
 
 
-def _stages(stages: Sequence[Stage]) -> list[str]:
-    lines: list[str] = []
-    assigned: dict[str, str] = {}  # by the stages before
-    locked = ""
-    for stage in stages:
-        new = [each for each in stage.variables if assigned.get(each.name) != each.shell]
-        assigned |= {each.name: each.shell for each in new}
-        lines += ["", *map(_assignment, new)] if new else []
-        lines += [comment(note) for note in stage.notes]
-        if not stage.folder:
-            lines += _folders_of_output(stage)
-        if stage.folder and (new or stage.folder != locked):
-            lines += [f"lock {shell_word(stage.folder)}"]
-            locked = stage.folder
-        for step in stage.steps:
-            lines += _step(step)
-    return lines
-
-
-def _folders_of_output(stage: Stage) -> list[str]:
-    outputs = [line.output for step in stage.steps for line in step.lines if line.output]
-    folders = dict.fromkeys(map(os.path.dirname, outputs))
-    return [f"mkdir -p {shell_word(folder)}" for folder in folders]
-
-
-def _assignment(variable: Variable) -> str:
-    about = f" {comment(variable.about)}" if variable.about else ""
-    return f"{variable.name}={variable.shell}{about}"
-
-
-def _step(step: Step) -> Iterator[str]:
-    if not step.log:  # commands that log by themselves
-        yield from map(_line, step.lines)
-        return
-    folder = shell_word(step.folder)
+def _step(step: Step, names: Mapping[str, str]) -> Iterator[str]:
     yield f"\n{comment(step.name)}"
-    if step.stamp:
-        yield f"if ! made {folder} {step.stamp}; then"
-    if not step.in_place:
-        yield f"begin {folder}"
-    lines = [_line(line) for line in step.lines]
-    if len(lines) > 1:
-        lines = ["{", *lines, "}"]
-    # a training that goes on keeps the log of its beginning
-    lines[-1] += f" 2>&1 |\n  tee {'-a ' if step.updates else ''}{shell_word(step.log)}"
-    yield from lines
-    if not step.in_place:
-        yield f"finish {folder} {step.stamp}".rstrip()
-    if step.stamp:
-        yield "fi"
+    lines = step.lines(step.folder)
+    if step.log is None and not lines[0].words[0].startswith("fairseq-"):  # these make it
+        yield f"mkdir -p {_word(str(step.folder), names)}"
+    for line in lines:
+        if line.is_check:
+            continue
+        text = _line(line, names)
+        if step.keeps_log:
+            text += f" 2>&1 |\n  tee {_word(f'{step.folder}.log', names)}"
+        yield text
 
 
-def _line(line: Line) -> str:
+def _line(line: Line, names: Mapping[str, str]) -> str:
     """Returns a command in lines; none ends between a flag and its value."""
     units: list[str] = []
-    for word in map(shell_word, line.words):
+    for text in line.words:
+        word = _word(text, names)
         after_flag = units and units[-1].startswith("-") and " " not in units[-1]
-        if after_flag and not word.startswith(("--", "$CPU")):
+        if after_flag and not word.startswith("--"):
             units[-1] += f" {word}"
         else:
             units.append(word)
@@ -157,33 +88,30 @@ def _line(line: Line) -> str:
             lines.append(" ")
         lines[-1] += f" {unit}"
     text = " \\\n".join(lines)
-    return f"{text} > {shell_word(line.output)}" if line.output else text
+    if line.output:
+        text += f" > {_word(line.output, names)}"
+    if line.files:
+        files = " ".join(map(quoted, line.files))
+        text = f"for file in {files}; do\n{textwrap.indent(text, '  ')}\ndone"
+    return text
 
 
-# -- words that stay words, whatever is in them ------------------------------------------------
-
-
-def shell_word(word: str) -> str:
-    """Returns a word of a plan, which may hold variables, as a word of a script."""
-    if word == "$CPU":  # several words, or none
-        return word
-    text, end, has_variable = "", 0, False
-    for match in VARIABLE.finditer(word):
-        text += _in_double_quotes(word[end : match.start()])
-        end = match.end()
-        if match[1] == "$":
-            text += r"\$"
-            continue
-        has_variable = True
-        joined = re.match(r"\w", word[end:])
-        text += f"${{{match[1]}}}" if joined else f"${match[1]}"
-    if not has_variable:
-        return quoted(word.replace("$$", "$"))
-    return f'"{text}{_in_double_quotes(word[end:])}"'
+def _word(word: str, names: Mapping[str, str]) -> str:
+    """Returns a word as one word of a script, with the names of folders in the place of paths."""
+    if "," in word:  # several paths
+        parts = [_word(part, names) for part in word.split(",")]
+        if all(part.startswith('"$') for part in parts):
+            return '"' + ",".join(part[1:-1] for part in parts) + '"'
+    for name, path in sorted(names.items(), key=lambda item: len(item[1]), reverse=True):
+        if word == path or word.startswith(f"{path}/"):
+            return f'"${name}{_in_double_quotes(word[len(path) :])}"'
+    if EACH in word:
+        return f'"{_in_double_quotes(word)}"'
+    return quoted(word)
 
 
 def _in_double_quotes(text: str) -> str:
-    return re.sub(r'([\\"$`])', r"\\\1", text)
+    return re.sub(r'([\\"$`])', r"\\\1", text).replace(EACH, "$file")
 
 
 def quoted(text: str) -> str:

@@ -1,1 +1,4 @@
-"""The recurrent family: a GRU encoder-decoder and an LSTM language model with their readouts."""
+"""The recurrent family: a GRU encoder-decoder and an LSTM language model with their readouts.
+
+Tests: ``tests/model/test_recurrent*.py``.
+"""

@@ -276,11 +276,6 @@ class TransformerConfig(CheckedConfig):
             yield (
                 f"--{side}-attention-heads: {heads} heads do not divide --{side}-embed-dim {width}."
             )
-        elif width // heads % 2 and positions == "rotary":
-            yield (
-                f"--positions: rotary turns pairs of numbers, and a head of {width // heads} "
-                f"(--{side}-embed-dim {width}, --{side}-attention-heads {heads}) is odd."
-            )
         if positions != "absolute" and self.of_side(side, "learned_pos"):
             yield (
                 f"--{side}-learned-pos: learns positions that are added to the embeddings, and "

@@ -80,10 +80,7 @@ def read_specification(
         mechanism = SELF_ATTENTIONS[name]
         explicit = _explicit_options(match["options"] or "", item, mechanism)
         spec = SelfAttentionSpec(mechanism, {**defaults[name], **explicit})
-        times = int(match["times"] or 1)
-        if times > number:  # before a list of so many fills the memory
-            raise ConfigError(f"{item}: has {times} layers, and --{side}-layers is {number}.")
-        layers += [spec] * times
+        layers += [spec] * int(match["times"] or 1)
         spec.check(highest=len(layers), item=item)
     if len(layers) != number:
         raise ConfigError(

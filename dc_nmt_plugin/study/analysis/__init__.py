@@ -1,7 +1,8 @@
 """Analyses of trained models, as the papers make them.
 
-``subject.py`` has the model and the text, ``figure.py``
-draws. Each analysis is a module with:
+Tests: ``tests/unit/analysis``, ``tests/system/test_analyze.py``.
+
+``subject.py`` has the model and the text, ``figure.py`` draws. Each analysis is a module with:
 
 - ``measure(subject, …)``, which returns a dataclass with what it finds in one model
   (``curves`` reads the folder of a run instead of a model);

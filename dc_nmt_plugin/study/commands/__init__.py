@@ -1,1 +1,4 @@
-"""The commands of ``dc-nmt`` for papers and analyses, one file each."""
+"""The commands of ``dc-nmt`` for papers and analyses, one file each.
+
+Tests: ``tests/unit/papers``, ``tests/system/test_analyze.py``.
+"""

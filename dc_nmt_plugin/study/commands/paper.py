@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ...errors import UsageError, UserError, check_choices, notify
 from ...laboratory.commands.parser import (
     Parser,
-    add_estimate,
     add_forms,
-    add_grid,
     add_json,
     add_text,
-    do_runs,
     form_of,
     number,
     numbers,
@@ -25,6 +22,7 @@ from ...laboratory.commands.parser import (
     print_json,
     values_of,
 )
+from ...laboratory.commands.runs import add_estimate, add_grid, do_runs
 from ...laboratory.table import LATEX, MARKDOWN, TEXT, NamedColumns, format_table, number_cell
 
 if TYPE_CHECKING:
@@ -138,20 +136,8 @@ def _show(args: argparse.Namespace) -> int:
     if item.rows:
         print(f"\n{form.write(*_published_table(item))}")
     notes = _published_notes(item)
-    if form is TEXT:  # Markdown is for a page, which is the same on all machines
-        notes += _hours(item)
     print("\n" + "\n".join(notes) if notes else "")
     return 0
-
-
-def _hours(item: Item) -> list[str]:
-    """Returns a line about the time of an item's runs. It depends on this machine."""
-    from ...laboratory.recipes.estimate import total
-    from ..papers.plan import Options, train_plan
-    from ..papers.selection import runs_of
-
-    plans = [train_plan(run, 1, Options(), for_script=True) for run in runs_of(item)]
-    return [f"one after the other: {total(plans)}"] if plans else []
 
 
 def _published_table(item: Item) -> tuple[list[str], list[list[str]]]:
@@ -201,33 +187,18 @@ def _run(args: argparse.Namespace, argv: Sequence[str]) -> int:
 
     item = find_item(args.item)
     folder = _folder_of(item)
-    options = values_of(Options, args, text=_text_options(args), seeds=args.seeds or (1,))
+    options = values_of(Options, args, seeds=args.seeds or (1,))
     grid = plan(item, args.rows, options, folder)
     for name, reason in left_out(item, args.rows, options.flags).items():
         notify(f"left out: {name}: {reason}")
     for name, rows in added_baselines(item, args.rows, options.flags).items():
         notify(f"also planned: {name}, to compare it with {', '.join(rows)}")
     needed = training_runs(item, args.rows, options)
-    for_script = args.dry_run or args.on is not None
-    plans = [
-        train_plan(training, seed, options, for_script=for_script)
-        for seed in options.seeds
-        for training in needed
-    ]
-    do_runs(args, ["paper", *argv], grid, plans)
+    plans = [train_plan(training, seed, options) for seed in options.seeds for training in needed]
+    do_runs(args, ["paper", *argv], grid, plans, short_script=True)
     if args.dry_run and needed:
         print(f"# {size_of(needed * len(options.seeds), args.max_update)}")
     return 0
-
-
-def _text_options(args: argparse.Namespace) -> tuple[str, ...]:
-    """Returns the words for ``dc-nmt prepare``."""
-    words = ["--downloads", str(args.downloads)]
-    if args.raw:
-        words += ["--raw", str(args.raw)]
-    if args.any_counts:
-        words.append("--any-counts")
-    return tuple(words)
 
 
 def _folder_of(item: Item) -> Path:

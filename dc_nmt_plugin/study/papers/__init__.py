@@ -1,1 +1,4 @@
-"""Published tables, figures and numbers, and the commands that make them again."""
+"""Published tables, figures and numbers, and the commands that make them again.
+
+Tests: ``tests/unit/papers``.
+"""

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...laboratory.recipes.done import is_trained
 from ...runs.finding import Run
 from ...runs.record import RECORD, read_record
 from .document import SCORES, Entry, Item
@@ -116,7 +117,7 @@ def _finished_run(entry: Entry, seed: int) -> Run | None:
     """Returns the run of an entry if it was trained to its end and then scored."""
     planned = translation_of(entry).decoding(seed)
     folder = planned.run.folder
-    if not (folder / RECORD).is_file() or not planned.run.is_trained():
+    if not (folder / RECORD).is_file() or not is_trained(planned.run):
         return None
     record = read_record(folder)
     decoding = record.decoding(planned.key)

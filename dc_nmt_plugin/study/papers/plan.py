@@ -8,10 +8,14 @@ from pathlib import Path
 
 from ...flags import flag_value
 from ...laboratory.evaluation.metrics import METRICS
-from ...laboratory.recipes.plan import Experiment, TrainOptions, TrainPlan, plan_training
+from ...laboratory.recipes.done import has_scores
+from ...laboratory.recipes.plan import TrainPlan, plan_training
+from ...laboratory.recipes.planned import Experiment, TrainOptions
+from ...laboratory.recipes.preparation import TextOptions, plan_text
 from ...laboratory.recipes.recipe import load
-from ...laboratory.recipes.settings import with_updates
-from ...steps import Grid, GridRun, Line, Plan, commands_stage, dc_nmt
+from ...laboratory.recipes.scoring import evaluation_command
+from ...laboratory.recipes.sources import DOWNLOADS
+from ...laboratory.steps import Command, Grid, GridRun
 from .document import SCORES, Entry, Item
 from .selection import NEEDED, baseline, entries_of
 from .systems import NeededTraining, NeededTranslation, translation_of
@@ -24,7 +28,7 @@ class Options:
     Attributes:
         seeds: a training run for each
         max_update: another number of updates
-        text: further words for ``dc-nmt prepare``
+        raw, downloads: folders of the text's files
         any_counts: train on the pairs that are there
         gpus: of a run
         probing, trees: the user's files
@@ -32,7 +36,8 @@ class Options:
 
     seeds: tuple[int, ...] = (1,)
     max_update: int | None = None
-    text: tuple[str, ...] = ()
+    raw: Path | None = None
+    downloads: Path = DOWNLOADS
     any_counts: bool = False
     gpus: int | None = None
     probing: Path | None = None
@@ -62,7 +67,7 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> Grid:
     analyses = []
     if any(entry.measure == "params" for entry in entries):
         words = ("paper", "parameters", "--item", item.full_name)
-        analyses.append(dc_nmt(words, to / "params.txt"))
+        analyses.append(Command(words, output=str(to / "params.txt")))
     shown_by = _shown_by(trained)
     if item.significance and not rows:
         shown_by[item.significance] = _with_baselines(trained)
@@ -73,10 +78,9 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> Grid:
     table += ["--rows", ";".join(rows)] if rows else []
     return Grid(
         _runs(translations, options),
-        commands_stage(texts),
         texts,
         list(dict.fromkeys(analyses)),
-        dc_nmt(table),
+        Command(tuple(table)),
     )
 
 
@@ -134,7 +138,7 @@ def _with_baselines(entries: Iterable[Entry]) -> list[Entry]:
     return [*filter(None, map(baseline, tested)), *tested]
 
 
-def _texts(translations: Iterable[NeededTranslation], options: Options) -> list[Line]:
+def _texts(translations: Iterable[NeededTranslation], options: Options) -> list[Command]:
     """Returns the preparation of each text, with all segmentations that are needed."""
     tasks: dict[str, str] = {}  # folder of the recipe → task in one of its directions
     segmentations: dict[str, dict[str, None]] = {}
@@ -144,7 +148,15 @@ def _texts(translations: Iterable[NeededTranslation], options: Options) -> list[
         tasks.setdefault(folder, training.task)
         segmentations.setdefault(folder, {})[training.settings.bpe] = None
     return [
-        dc_nmt(("prepare", task, "--bpe", ",".join(segmentations[folder]), *options.text))
+        plan_text(
+            TextOptions(
+                task,
+                bpe=tuple(segmentations[folder]),
+                raw=options.raw,
+                downloads=options.downloads,
+                any_counts=options.any_counts,
+            )
+        )
         for folder, task in tasks.items()
     ]
 
@@ -169,47 +181,34 @@ def _run(
     seed: int,
     options: Options,
 ) -> GridRun:
-    settings = training.settings
-    if options.max_update:  # refuses too few updates before the text is prepared
-        settings = with_updates(settings, options.max_update, warmup=None)
-    name = training.name(seed)
-    words = [training.task, training.arch, "--seed", str(seed)]
-    words += ["--like", training.like] if training.like else []
-    words += ["--name", name] if name else []
-
-    train = ["train", *words]
-    train += ["--max-update", str(options.max_update)] if options.max_update else []
-    train += ["--gpus", str(options.gpus)] if options.gpus is not None else []
-    lines = [dc_nmt((*train, *training.flags))]
+    plan = train_plan(training, seed, options)  # refused before the text is prepared
+    evaluations = []
     for translation in translations:
-        evaluate = ["evaluate", *words]
-        evaluate += ["--subset", translation.subset] if translation.subset != "test" else []
-        evaluate += ["--as", translation.name] if translation.name else []
-        lines.append(dc_nmt((*evaluate, *translation.flags)))
+        experiment, decoding = translation.experiment(seed), translation.decoding(seed)
+        command = evaluation_command(
+            experiment, decoding, translation.flags, hides_gpus=options.gpus == 0
+        )
+        evaluations.append(command)
 
     def is_finished() -> bool:
-        is_trained = train_plan(training, seed, options).is_done()
-        return is_trained and all(needed.decoding(seed).has_scores() for needed in translations)
+        return plan.is_done() and all(has_scores(needed.decoding(seed)) for needed in translations)
 
     return GridRun(
-        translations[0].decoding(seed).run.folder,
+        plan.run.folder,
         seed,
-        Plan((), [commands_stage(lines)]),
-        tuple(lines),
+        (plan.command, *evaluations),
         is_finished,
-        settings.updates,
-        settings.most_gpus,
+        plan.settings.updates,
+        plan.settings.most_gpus,
     )
 
 
-def train_plan(
-    training: NeededTraining, seed: int, options: Options, *, for_script: bool = False
-) -> TrainPlan:
+def train_plan(training: NeededTraining, seed: int, options: Options) -> TrainPlan:
     """Returns the plan of one training, as ``dc-nmt train`` makes it."""
     name = training.name(seed)
     run = Experiment(training.task, training.arch, seed=seed, name=name, like=training.like)
     flags = TrainOptions(training.flags, options.max_update, gpus=options.gpus)
-    return plan_training(run, flags, for_script=for_script)
+    return plan_training(run, flags)
 
 
 # -- the commands that show numbers: one function for each kind -------------------------------
@@ -240,17 +239,17 @@ class Shown:
         """Returns the published options of the analysis, as words of a command line."""
         return [word for name, value in self.item.analysis.items() for word in (f"--{name}", value)]
 
-    def line(self, name: str, words: Sequence[str], plot: bool = False) -> Line:
+    def command(self, name: str, words: Sequence[str], plot: bool = False) -> Command:
         """Returns a command with its output in a file, and its figure beside this file."""
         if len(self.options.seeds) > 1:
             name = f"{name}-s{self.seed}"
         if plot:
             words = [*words, "--plot", str(self.to / name)]
-        return dc_nmt(words, self.to / f"{name}.txt")
+        return Command(tuple(words), output=str(self.to / f"{name}.txt"))
 
 
-def _analyses_of(by: str, shown: Shown) -> list[Line]:
-    """Returns the lines of a command such as ``analyze gates``; evaluations are planned already."""
+def _analyses_of(by: str, shown: Shown) -> list[Command]:
+    """Returns the commands of one such as ``analyze gates``; evaluations are planned already."""
     command, *words = by.split()
     if command == "analyze":
         return [_analysis(words, shown)]
@@ -263,7 +262,7 @@ def _analyses_of(by: str, shown: Shown) -> list[Line]:
     return []
 
 
-def _analysis(words: Sequence[str], shown: Shown) -> Line:
+def _analysis(words: Sequence[str], shown: Shown) -> Command:
     """Returns the command ``analyze NAME``, or of ``analyze trees --trees``, which is ParsEval."""
     name = words[0]
     analysis = ["analyze", name, *shown.folders, "--subset", shown.translations[0].subset]
@@ -273,7 +272,7 @@ def _analysis(words: Sequence[str], shown: Shown) -> Line:
         analysis += ["--trees", str(shown.options.trees)]
     if name == "lengths":
         analysis += _scoring_options(shown)
-    return shown.line(name, analysis, plot=True)
+    return shown.command(name, analysis, plot=True)
 
 
 def _scoring_options(shown: Shown) -> list[str]:
@@ -287,12 +286,12 @@ def _scoring_options(shown: Shown) -> list[str]:
     return [*words, *decoding.search]
 
 
-def _probing(shown: Shown) -> Line:
+def _probing(shown: Shown) -> Command:
     words = ["probe", *shown.folders, "--tasks", str(shown.options.probing)]
-    return shown.line("probing", [*words, *shown.published_options], plot=True)
+    return shown.command("probing", [*words, *shown.published_options], plot=True)
 
 
-def _example_translations(shown: Shown) -> list[Line]:
+def _example_translations(shown: Shown) -> list[Command]:
     """Returns a translation of the printed sentences by each system."""
     sentences = [word for text in shown.item.sources for word in ("--sentence", text)]
     lines = []
@@ -300,11 +299,11 @@ def _example_translations(shown: Shown) -> list[Line]:
         folder = translation.decoding(shown.seed).run.folder
         name = f"examples-{folder.name}-{translation.name}".removesuffix("-")
         words = ("translate", str(folder), *sentences, *translation.flags)
-        lines.append(dc_nmt(words, shown.to / f"{name}.txt"))
+        lines.append(Command(words, output=str(shown.to / f"{name}.txt")))
     return lines
 
 
-def _t_tests(shown: Shown) -> list[Line]:
+def _t_tests(shown: Shown) -> list[Command]:
     """Returns a test for each set and metric: of the baseline, then of the tested systems."""
     lines = []
     for column, measure in dict.fromkeys((entry.column, entry.measure) for entry in shown.entries):
@@ -315,5 +314,5 @@ def _t_tests(shown: Shown) -> list[Line]:
             folder, key = decoding.run.folder, decoding.key
             systems.append(f"{folder}:{key}" if key else str(folder))
         words = ["compare", *systems, "--metric", measure, "--t-test"]
-        lines.append(shown.line(f"t-test-{column}", words))
+        lines.append(shown.command(f"t-test-{column}", words))
     return lines

@@ -87,7 +87,7 @@ def differing_settings(entry: Entry, run: Run) -> list[str]:
     from ...laboratory.recipes.recipe import load
     from ...laboratory.recipes.settings import settings_of
 
-    settings, tokens = run.record.settings, run.record.training.tokens
+    settings, tokens = run.record.all_settings(), run.record.training.tokens
     if not settings:
         return ["the settings of the run are unknown"]
     recipe = settings_of(load(entry.task), entry.arch, like=entry.training)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ...files import read_yaml
 from ...flags import as_flags
-from ...laboratory.recipes.plan import Experiment
+from ...laboratory.recipes.planned import Experiment, PlannedDecoding
 from ...laboratory.recipes.recipe import load
-from ...laboratory.recipes.scoring import PlannedDecoding, plan_decoding
+from ...laboratory.recipes.scoring import plan_decoding
 from ...laboratory.recipes.settings import TaskSettings, settings_of
 from .document import Entry
 
@@ -74,20 +74,22 @@ class NeededTranslation:
         text = "".join(short.get(word, word) for word in self.flags)
         return "".join(character for character in text if character.isalnum())
 
+    def experiment(self, seed: int) -> Experiment:
+        """Returns which run translates which set."""
+        training = self.training
+        return Experiment(
+            training.task,
+            training.arch,
+            seed=seed,
+            name=training.name(seed),
+            like=training.like,
+            subset=self.subset,
+            decoding=self.name,
+        )
+
     def decoding(self, seed: int) -> PlannedDecoding:
         """Returns the decoding of the run with a seed."""
-        training = self.training
-        return plan_decoding(
-            Experiment(
-                training.task,
-                training.arch,
-                seed=seed,
-                name=training.name(seed),
-                like=training.like,
-                subset=self.subset,
-                decoding=self.name,
-            )
-        )
+        return plan_decoding(self.experiment(seed))
 
 
 def training_of(entry: Entry) -> NeededTraining:

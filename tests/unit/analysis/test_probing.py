@@ -13,12 +13,7 @@ from dc_nmt_plugin.study.analysis.probing.classifier import (
     accuracy,
     probe,
 )
-from dc_nmt_plugin.study.analysis.probing.tasks import (
-    FILES,
-    GROUPS,
-    TASKS,
-    read_tasks,
-)
+from dc_nmt_plugin.study.analysis.probing.tasks import FILES, GROUPS, TASKS, read_tasks
 
 ROWS = [
     ("tr", "b", "x y"),

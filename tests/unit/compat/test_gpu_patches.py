@@ -62,7 +62,6 @@ def test_gradients_of_amp_are_unscaled_once(clipped, scaler_here):
         optimizer.step()
         after.append(parameter.detach().clone())
     torch.testing.assert_close(*after)
-    assert scaler_here[-1] == {"init_scale": 128, "growth_interval": 7}
 
 
 def test_attention_makes_no_plan_for_every_length():

@@ -35,15 +35,6 @@ def test_git_ignores_none_of_them(tmp_path):
     assert done.stdout == ""
 
 
-def test_a_folder_of_any_name_is_ignored_in_one_place_only():
-    """Otherwise a new folder of the package or of the tests may be left out without a word."""
-    lines = (ROOT / ".gitignore").read_text("utf-8").splitlines()
-    patterns = [line for line in lines if not line.startswith("#")]
-    anywhere = [pattern for pattern in patterns if not pattern.startswith("/")]
-    caches = [name for name in anywhere if name.startswith(".") and name.endswith("_cache/")]
-    assert set(anywhere) - set(caches) == {"__pycache__/", "*.pyc", ".hypothesis/"}
-
-
 def test_ruff_checks_every_python_file():
     words = [sys.executable, "-m", "ruff", "check", "--show-files", "."]
     shown = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -64,20 +64,6 @@ def test_a_further_set_has_a_name_of_its_own(cwd, capsys):
         score_command.main([*words, "test"])
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("H-0\t-1\ta\nH-2\t-1\tc\n", "no hypothesis for sentence 1"),
-        ("S-0\ta\n", "no hypotheses"),
-        ("T-0\tb\nH-0\t-1\ta\nT-0\tb\nH-0\t-1\tc\n", "T-0 occurs twice"),
-    ],
-)
-def test_lost_sentences_are_found(tmp_path, text, message):
-    (tmp_path / "gen.txt").write_text(text)
-    with pytest.raises(UserError, match=message):
-        read_generated(tmp_path / "gen.txt")
-
-
 def test_a_second_score_keeps_what_the_record_has(tmp_path, capsys):
     (tmp_path / "gen.txt").write_text(GENERATED)
     (tmp_path / "ref.de").write_text("A bc!\nnothing here\nCC & D\n")
@@ -86,8 +72,6 @@ def test_a_second_score_keeps_what_the_record_has(tmp_path, capsys):
     words += f" --tokenizer moses --out {run}"
     assert score_command.main([*words.split(), "--detokenized", str(plain)]) == 0
     assert plain.read_text() == "A bc!\n\nCC & D\n"  # detokenised, unescaped
-    with pytest.raises(UserError, match=r"--detokenized .*run\.json: is a file that is read"):
-        score_command.main([*words.split(), "--detokenized", str(run)])
     change(tmp_path, training=Training(updates=25))
     assert score_command.main([*words.split(), "--as", "other", "--subset", "valid"]) == 0
     record = json.loads(run.read_text())

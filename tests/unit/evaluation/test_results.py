@@ -1,4 +1,4 @@
-"""``dc-nmt results``: runs in one table, stored numbers, and the READMEs made from them."""
+"""``dc-nmt results``: runs in one table, stored numbers, and the pages that show them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dc_nmt_plugin.laboratory.inference.packing import pack
 from dc_nmt_plugin.laboratory.inference.trained_run import TrainedRun
 from dc_nmt_plugin.laboratory.table import MARKDOWN
 from dc_nmt_plugin.runs.finding import Run
-from dc_nmt_plugin.runs.record import Data, Score, read_record
+from dc_nmt_plugin.runs.record import Data, Score, Segment, read_record
 from dc_nmt_plugin.study.analysis.curves import read_curves
 from dc_nmt_plugin.study.papers import published
 from dc_nmt_plugin.text.lines import read_lines
@@ -228,6 +228,10 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
     run(3, 0.1, "--max-tokens 1000 --amp")
     with pytest.raises(UserError, match="precision is fp32 in plain-s1 and amp in plain-s3"):
         results(task, "--over-seeds")
+    part = {"dropout": 0.1, "seed": 3, "max-tokens": 1000, "amp": True}
+    run(3, 0.1, "--max-tokens 1000", segments=(Segment(500, part),))
+    with pytest.raises(UserError, match="precision is fp32 in plain-s1 and amp in plain-s3"):
+        results(task, "--over-seeds")
     run(3, 0.1, "--max-tokens 1000 --cuda-graphs")
     assert {row["label"]: row["seeds"] for row in rows(capsys, task, "--over-seeds")}["plain"] == 3
     for seed, beam in ((1, 5), (3, 4)):
@@ -264,6 +268,39 @@ def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
     assert by_label["b-plain"]["published"]["to_published"] == pytest.approx(3.0 - 50)
     results(task)
     assert "b-plain differs from the published run: dropout: 0.2" in capsys.readouterr().out
+
+
+ADAM = "--optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 --label-smoothing 0.1"
+BEAM_4 = "--beam 4 --lenpen 0.6 --length-penalty wu"
+
+
+def test_a_published_score_is_compared_with_the_same_metric(cwd, capsys):
+    """Also in a table by another metric."""
+    flags = f"{ADAM} --lr-scheduler inverse_sqrt --max-tokens 32768 --max-update 100000"
+    scores = (Score("mteval-v13a", 100.0, "s", ""), Score("multi-bleu", 26.25, "s", "", True))
+    decoding = {"search": BEAM_4, "scores": scores, "tokenizer": "moses"}
+    arch = "transformer_ctxaware_unshared"
+    run = finished(cwd / "wmt14_en_de", "a", arch=arch, flags=flags, decoding=decoding)
+    (row,) = rows(capsys, run, "--metric", "mteval-v13a")
+    assert row["score"] == pytest.approx(100)  # the made-up translation is the reference
+    assert (row["published"]["score"], row["published"]["metric"]) == (28.26, "multi-bleu")
+    assert row["published"]["to_published"] == pytest.approx(26.25 - 28.26)
+    results(run, "--metric", "mteval-v13a")
+    assert "28.26 (multi-bleu)" in capsys.readouterr().out
+
+
+def test_a_masked_layer_or_another_set_has_no_published_score(cwd, capsys):
+    flags = f"{ADAM} --lr-scheduler cosine --max-tokens 4960 --max-update 160000"
+    decoding = {"search": BEAM_4}
+    run = finished(
+        cwd / "wmt14_en_de", "a", arch="transformer_mlmha", flags=flags, decoding=decoding
+    )
+    decoded(run, name="mask1", search=f"{BEAM_4} --mask-source-layers 1")
+    found = {row["label"]: row["published"]["score"] for row in rows(capsys, run)}
+    assert found == {"a": 29.08, "a, mask1": None}
+    decoded(run, subset="valid", search=BEAM_4)
+    (row,) = rows(capsys, run, "--subset", "valid")
+    assert row["published"]["score"] is None, "the papers print numbers of test sets"
 
 
 def test_tokenised_text_is_compared_with_one_reference():
@@ -386,7 +423,7 @@ def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
         results(task / "a-dc")
 
 
-# -- stored numbers and READMEs ----------------------------------------------------------------
+# -- stored numbers and pages ------------------------------------------------------------------
 
 
 def test_numbers_are_stored_without_text(task, tmp_path, capsys):
@@ -407,12 +444,12 @@ def test_numbers_are_stored_without_text(task, tmp_path, capsys):
     assert "c-new" in {row["label"] for row in rows(capsys, task)}
 
 
-def test_the_readmes_show_the_stored_numbers():
+def test_the_pages_of_results_show_the_stored_numbers():
     """``dc-nmt results examples/TASK --markdown`` prints what stands there."""
+    pages = [page.read_text("utf-8") for page in (EXAMPLES.parent / "docs/results").glob("*.md")]
     for path in EXAMPLES.glob("**/results.json"):
-        pages = [folder / "README.md" for folder in path.parents[:2]]  # beside it, else above
-        readme = next(filter(Path.is_file, pages)).read_text(encoding="utf-8")
-        assert format_results(ResultTable.read(path), MARKDOWN) in readme, path.parent.name
+        printed = format_results(ResultTable.read(path), MARKDOWN)
+        assert any(printed in page for page in pages), path
 
 
 def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
@@ -438,8 +475,6 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("runs/multi30k_en_de/a-dc/broken.json", "broken.json: not JSON"),
-        ("runs/multi30k_en_de/a-dc:x-y", "a-dc has no scored translation 'x-y'; there is none"),
         (
             "runs/multi30k_en_de runs/other",
             "results on different tests: b-plain and x: their references differ in line 1$",
@@ -450,7 +485,6 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
 def test_bad_input(task, flags, message):
     Path("stored").mkdir()
     Path("stored/results.json").write_text('{"rows": [{}]}')
-    (task / "a-dc" / "broken.json").write_text("{")
     finished(task.parent / "other", "x")
     (task.parent / "other" / "ref.de").write_text(4 * "Ganz anders.\nJa.\nNein.\n")
     with pytest.raises(UserError, match=message):

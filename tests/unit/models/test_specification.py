@@ -82,7 +82,6 @@ WRONG = {
     "cross_aggregation(checkpoint=yes)*6": "checkpoint: 'yes' is not true or false",
     "cross_aggregation(init=self, routing=vertical)*6": "--xagg-init: 'self' starts the horizontal",
     "context_aware(context=deep) standard*5": "--ctx-context: 'deep' .* layer 1 has none below",
-    "standard*99999999999": "has 99999999999 layers, and --encoder-layers is 6",
     "standard*0 standard*6": r"'standard\*0 standard\*6' is not a list",
     "standard*": r"'standard\*' is not a list",
     "standard*6 dual_context(kernel=3": r"'dual_context\(kernel=3' is not a list of layers",

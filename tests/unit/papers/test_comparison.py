@@ -10,7 +10,8 @@ import pytest
 from records import tokens_of, write_record
 
 from dc_nmt_plugin.flags import recorded_flags, replaced, typed_flags
-from dc_nmt_plugin.laboratory.recipes.plan import Experiment, TrainOptions, plan_training
+from dc_nmt_plugin.laboratory.recipes.plan import plan_training
+from dc_nmt_plugin.laboratory.recipes.planned import Experiment, TrainOptions
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import SCHEMA, Data, Decoding, Record, Score, Training
 from dc_nmt_plugin.study.commands import paper
@@ -36,7 +37,7 @@ def finished(
     run = decoding.run
     options = Experiment(training.task, training.arch, seed=seed, name=training.name(seed))
     train = TrainOptions(flags=training.flags, gpus=0)
-    words = plan_training(options, train).command
+    words = plan_training(options, train).words
     words = replaced(words, "--max-update", str(updates)) if updates else words
     scores = tuple(Score(name, score, "", "") for name in ("sacrebleu", "mteval-v13a"))
     search = {**typed_flags(decoding.search), "beam": beam}

@@ -10,10 +10,10 @@ import pytest
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.laboratory.commands import evaluate
 from dc_nmt_plugin.laboratory.commands.parser import values_of
-from dc_nmt_plugin.laboratory.recipes.plan import Experiment
+from dc_nmt_plugin.laboratory.recipes.planned import Experiment
 from dc_nmt_plugin.laboratory.recipes.recipe import load
 from dc_nmt_plugin.laboratory.recipes.scoring import plan_decoding
-from dc_nmt_plugin.steps import command_text
+from dc_nmt_plugin.laboratory.steps import command_text
 from dc_nmt_plugin.study.papers.plan import Options, added_baselines, plan, training_runs
 from dc_nmt_plugin.study.papers.reader import find_item, read_documents
 from dc_nmt_plugin.study.papers.selection import NEEDED, is_open, left_out, runs_of
@@ -36,8 +36,7 @@ def grid(name, *rows, options=GIVEN, **more):
 
 def lines_of(planned):
     """All command lines of a plan but the table."""
-    of_runs = [line for run in planned.runs for line in run.commands]
-    return [*planned.text_commands, *of_runs, *planned.analyses]
+    return [command.line for command in replace(planned, table=None).commands]
 
 
 def last(name, *rows, **more):
@@ -134,7 +133,8 @@ def test_the_commands_understand_their_words(cwd):
         planned = grid(name)
         for line in lines_of(planned):
             if line.words[1] in ("prepare", "train", "evaluate"):
-                assert cli.main([*line.words[1:], "--dry-run"]) == 0, command_text(line.words)
+                words = [line.words[1], "--dry-run", *line.words[2:]]
+                assert cli.main(words) == 0, command_text(words)
         assert not any(run.is_finished() for run in planned.runs)
     assert not list(cwd.iterdir())
 

@@ -9,7 +9,8 @@ import pytest
 from records import tokens_of
 
 from dc_nmt_plugin.flags import recorded_flags, typed_flags
-from dc_nmt_plugin.laboratory.recipes.plan import Experiment, TrainOptions, plan_training
+from dc_nmt_plugin.laboratory.recipes.plan import plan_training
+from dc_nmt_plugin.laboratory.recipes.planned import Experiment, TrainOptions
 from dc_nmt_plugin.laboratory.recipes.scoring import plan_decoding
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import Data, Decoding, Record, Training
@@ -21,7 +22,7 @@ from dc_nmt_plugin.study.papers.systems import has_run, translation_of
 def run_of_recipe(task, arch, *flags, search=(), like=None, **changed):
     """A run as a recipe records it, with changed settings and search."""
     experiment = Experiment(task, arch, like=like)
-    command = plan_training(experiment, TrainOptions(flags=flags, gpus=0)).command
+    command = plan_training(experiment, TrainOptions(flags=flags, gpus=0)).words
     settings = recorded_flags(command[command.index("--user-dir") :])
     settings |= {name.replace("_", "-"): value for name, value in changed.items()}
     search = typed_flags(plan_decoding(experiment).search) | dict(search)

@@ -278,12 +278,11 @@ def test_references_that_cannot_be_scored_with(here, capsys, line, words):
 
 def test_a_folder_that_programs_take_for_something_else(here, capsys):
     make_recipe(NewOptions(here / "mine", [here / "a.de", here / "a.en"]))
-    for name in ("-x", "a,b", "a:b", "${x}"):
+    for name in ("a,b", "a:b", "${x}"):
         (here / name).symlink_to(here / "mine")
         for words in (["run", f"./{name}"], ["prepare", "mine", "--out", f"./{name}"]):
             assert cli.main(words) == 2
             assert f"'{name}' " in capsys.readouterr().err, "not by this name"
-    assert cli.main(["run", str(here / "-x"), "--dry-run"]) == 0
 
 
 # in the recipe → in its place, what the one sentence names

@@ -13,25 +13,19 @@ from hypothesis import strategies as st
 from records import write_run
 
 from dc_nmt_plugin.errors import UsageError, UserError
-from dc_nmt_plugin.flags import as_flags, flag_value, recorded_flags
+from dc_nmt_plugin.flags import flag_value, recorded_flags
 from dc_nmt_plugin.laboratory.commands import prepare, train
 from dc_nmt_plugin.laboratory.commands.parser import values_of
 from dc_nmt_plugin.laboratory.evaluation.metrics import find_metrics
 from dc_nmt_plugin.laboratory.recipes import plan, preparation
-from dc_nmt_plugin.laboratory.recipes.plan import (
-    Experiment,
-    TrainOptions,
-    plan_training,
-    run_variables,
-)
+from dc_nmt_plugin.laboratory.recipes.done import identity
+from dc_nmt_plugin.laboratory.recipes.plan import plan_training
+from dc_nmt_plugin.laboratory.recipes.planned import Experiment, TrainOptions, share_out
 from dc_nmt_plugin.laboratory.recipes.preparation import TextOptions, plan_text
-from dc_nmt_plugin.laboratory.recipes.recipe import TASKS, load, tasks
+from dc_nmt_plugin.laboratory.recipes.recipe import TASKS, load
 from dc_nmt_plugin.laboratory.recipes.scoring import evaluation_stage, plan_decoding
 from dc_nmt_plugin.laboratory.recipes.settings import settings_of, variants_of
-from dc_nmt_plugin.laboratory.recipes.training import identity, share_out
 from dc_nmt_plugin.models.presets import FAMILIES
-from dc_nmt_plugin.study.papers.document import SCORES
-from dc_nmt_plugin.study.papers.reader import read_documents
 
 FOLDERS = sorted(path.stem for path in TASKS.glob("*.yaml"))
 UNSIZED = [
@@ -63,13 +57,12 @@ def training(*words):
 
 def flags_of(plan):
     """Those that the recipe and the user give."""
-    command = list(plan.command)
-    return command[command.index("--log-interval") + 2 : -2]
+    return plan.words[plan.words.index("--log-interval") + 2 : -2]
 
 
 def evaluated(decoding):
     """The steps of an evaluation."""
-    return evaluation_stage(decoding, run_variables(decoding.run, 1), 1).steps
+    return evaluation_stage(decoding).steps
 
 
 def text(*words):
@@ -98,7 +91,7 @@ def test_fairseq_reads_every_architecture_s_flags(name):
         plan = plan_training(Experiment(name, arch), TrainOptions())
         decoding = plan_decoding(Experiment(name, arch))
         task = plan.run.fairseq_task
-        read = parse(TRAIN, plan.command[2:])
+        read = parse(TRAIN, plan.words[2:])
         assert read.arch == plan.run.arch and read.seed == 1
         frequency = int(flag_value(flags_of(plan), "--update-freq") or 1)
         assert read.max_tokens * frequency == plan.settings.tokens
@@ -108,19 +101,6 @@ def test_fairseq_reads_every_architecture_s_flags(name):
             assert parse(GENERATE, words).beam >= 4
         find_metrics("--paper", flag_value(decoding.score, "--paper"))
         assert ("--truecased" in decoding.score) == (name in ("wmt13_es_en", "wmt16_en_de"))
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_readmes_have_the_published_numbers(name):
-    rows = Path(f"examples/{name}/README.md").read_text(encoding="utf-8").splitlines()
-    directions = [task for task, (path, _) in tasks().items() if path.stem == name]
-    for entry in (entry for document in read_documents() for entry in document.entries):
-        is_part = entry.of or entry.decoding or entry.other
-        if entry.task in directions and entry.measure in SCORES and entry.value and not is_part:
-            model = " ".join([entry.arch, *as_flags(entry.flags)])
-            parts = [f"`{model}`", entry.training, entry.measure, str(entry.value)]
-            parts.append(f"{entry.document}, {entry.item}")
-            assert any(all(part in row for part in parts) for row in rows), entry
 
 
 def test_the_paper_s_size_and_settings():
@@ -170,13 +150,13 @@ STAMPS = {  # a change here makes prepared texts look as if they were not
 
 def test_texts_that_are_prepared_stay_so():
     for task, (full, sample) in STAMPS.items():
-        assert text(task)[1].steps[0].stamp == full
-        assert text(task, "--sample", 50)[1].steps[0].stamp == sample
+        assert text(task).stage.steps[0].stamp == full
+        assert text(task, "--sample", 50).stage.steps[0].stamp == sample
 
 
 def recorded(plan):
     """What makes a training another one, but for its text."""
-    return identity(recorded_flags(plan.command), None, any_precision=True)
+    return identity(recorded_flags(plan.words), None, any_precision=True)
 
 
 @given(
@@ -200,12 +180,12 @@ def test_a_cpu_that_multiplies_bfloat16_does(monkeypatch):
     plain = training(*arguments)
     monkeypatch.setenv("DC_NMT_BFLOAT16", "1")
     plan = training(*arguments)
-    assert "--amp" in plan.command
+    assert "--amp" in plan.words
     said = "linear layers multiply in bfloat16 on this CPU; --fp32: in float32"
-    assert plan.stage.notes_here[-1] == said
+    assert plan.notes[-1] == said
     assert recorded(plan) == recorded(plain), "a run goes on in either"
     for words in (["--fp32"], ["--gpus", 1], ["--bf16"]):
-        assert "--amp" not in training(*arguments, *words).command
+        assert "--amp" not in training(*arguments, *words).words
     with pytest.raises(UsageError, match="--fp32: contradicts --bf16"):
         training(*arguments, "--fp32", "--bf16")
     with pytest.raises(UsageError, match="--gpus 1: this machine has 0"):
@@ -217,7 +197,7 @@ def test_a_run_in_bfloat16_is_not_the_one_in_float32(flag, is_compared, tmp_path
     plan = training("multi30k_en_de", "transformer_standard", "--out", tmp_path, *flag)
     write_run(plan.run.folder, "transformer_standard", "--amp --max-update 3", updates=3)
     with pytest.raises(UserError, match="other data or settings") as error:
-        plan.stage.steps[0].is_done()
+        plan.is_done()
     assert ("amp given there, not given now" in str(error.value)) == is_compared
 
 
@@ -237,7 +217,7 @@ def test_update_freq_is_computed_and_said():
     assert recorded(training(*arguments, "--seed", 2)) != recorded(plain)
     own = str(training(*arguments, "--update-freq", 2).tokens)
     assert own.endswith("= 1 x 4,096 (--max-tokens) x 2 (--update-freq); not the recipe's 32,768")
-    assert training(*arguments, "--gpus", 1).command[0] == "fairseq-train"
+    assert training(*arguments, "--gpus", 1).words[0] == "fairseq-train"
     on_the_cpu = flags_of(training(*arguments, "--gpus", 0))
     assert on_the_cpu[-3:] == ["--distributed-world-size", "1", "--cpu"]
     with pytest.raises(UserError, match=r"--gpus, --max-tokens: a process would get 32 .* 40"):
@@ -250,16 +230,14 @@ def test_a_short_training_has_a_warm_up_as_much_shorter():
     plan = training("wmt14_en_de", "transformer_dc", "--max-update", 100)
     full = training("wmt14_en_de", "transformer_dc")
     updates = full.settings.updates
-    assert flag_value(flags_of(full), "--warmup-updates") == "4000" and len(full.stage.notes) == 1
+    assert flag_value(flags_of(full), "--warmup-updates") == "4000" and len(full.notes) == 2
     assert flag_value(flags_of(plan), "--warmup-updates") == str(4000 * 100 // updates)
-    assert plan.stage.notes[1].startswith(
-        f"--warmup-updates {4000 * 100 // updates}, not the recipe's"
-    )
+    assert plan.notes[1].startswith(f"--warmup-updates {4000 * 100 // updates}, not the recipe's")
 
 
 @pytest.mark.parametrize("updates", [100, 150, 1000, 9600])
 def test_the_last_checkpoint_of_another_number_of_updates_is_that_of_the_last(updates):
-    command = training("multi30k_en_de", "transformer_dc", "--max-update", updates).command
+    command = training("multi30k_en_de", "transformer_dc", "--max-update", updates).words
     assert updates % int(flag_value(command, "--save-interval-updates")) == 0
 
 
@@ -276,14 +254,15 @@ def test_an_evaluation_is_that_of_its_training():
     same = Experiment(*task, seed=3, average=2, out=Path("x"), sample=90)
     assert plan_decoding(same).run == training(*task, *words).run
     assert plan_decoding(Experiment(*task, decoding="aux1")).suffix == "-aux1"
-    own = [step.folder for step in evaluated(plan_decoding(same))]
-    assert own == ["$RUN/average", "$RUN/generate", "$RUN"]
+    own = plan_decoding(same)
+    folders = [step.folder for step in evaluated(own)]
+    assert folders == [own.run.folder / name for name in ("average", "generate", "")]
     other = plan_decoding(
         Experiment(*task, average=2, decoding="x")
     )  # leaves the run's own mean alone
     steps = evaluated(other)
-    assert [step.folder for step in steps] == ["$RUN/average-2", "$RUN/generate-x", "$RUN"]
-    assert "$RUN/average-2/checkpoint.pt" in steps[1].lines[0].words
+    assert [step.folder.name for step in steps[:2]] == ["average-2", "generate-x"]
+    assert str(steps[0].folder / "checkpoint.pt") in steps[1].lines(Path("to"))[0].words
     with pytest.raises(UserError, match=r"--as: '\.\./x'"):
         plan_decoding(Experiment(*task, decoding="../x"))
 
@@ -356,9 +335,9 @@ def test_a_precision_in_a_recipe_is_the_users_choice(tmp_path, monkeypatch):
     path = tmp_path / "recipe.yaml"
     content = (TASKS / "multi30k_en_de.yaml").read_text()
     path.write_text(content.replace("--dropout 0.1", "--bf16 --dropout 0.1"))
-    command = training(path, "transformer_standard").command
+    command = training(path, "transformer_standard").words
     assert "--bf16" in command and "--amp" not in command
-    assert "--amp" in training("multi30k_en_de", "transformer_standard").command
+    assert "--amp" in training("multi30k_en_de", "transformer_standard").words
 
 
 def test_fairseqs_own_transformer_is_trained_by_the_same_recipe():

@@ -10,11 +10,11 @@ from records import change, write_run
 
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.flags import typed_flags
-from dc_nmt_plugin.laboratory.recipes.plan import run_variables
+from dc_nmt_plugin.laboratory.recipes.done import is_averaged, is_trained_so
+from dc_nmt_plugin.laboratory.recipes.planned import PlannedDecoding, PlannedRun, PreparedText
 from dc_nmt_plugin.laboratory.recipes.recipe import Segmentation, set_values
-from dc_nmt_plugin.laboratory.recipes.scoring import PlannedDecoding, evaluation_stage, is_averaged
-from dc_nmt_plugin.laboratory.recipes.training import PlannedRun, PreparedText, is_trained_so
-from dc_nmt_plugin.runs.record import Training, read_record
+from dc_nmt_plugin.laboratory.recipes.scoring import evaluation_stage
+from dc_nmt_plugin.runs.record import Segment, Training, read_record
 
 FLAGS = "--dropout 0.3 --max-update 40 --max-tokens 512 --update-freq 2 --cpu --seed 1"
 
@@ -30,7 +30,7 @@ def run(tmp_path):
 
 @pytest.fixture
 def decoding(run):
-    return PlannedDecoding(run, "", "test", "test", 3, "average", (), ())
+    return PlannedDecoding(run, "", "test", "test", 3, run.folder / "average", (), ())
 
 
 def test_a_segmentation_is_stamped_by_what_it_sets():
@@ -77,6 +77,13 @@ def test_a_folder_with_another_training_is_refused_with_the_difference(run, flag
     assert not asked(run, flags, tokens), "without checkpoints nothing of it can be lost"
 
 
+def test_a_training_whose_settings_were_changed_is_another_one(run):
+    before = {**read_record(run.folder).settings, "dropout": 0.1}
+    change(run.folder, segments=(Segment(20, before),))
+    with pytest.raises(UserError, match=r"dropout 0\.1 until update 20, then 0\.3 there"):
+        asked(run, FLAGS)
+
+
 def test_a_training_that_ended_by_itself_is_done(run):
     change(run.folder, training=Training(updates=20, tokens=1024))
     (run.checkpoints / "checkpoint_last.pt").touch()
@@ -96,8 +103,9 @@ def test_a_training_that_was_killed_before_its_last_checkpoint_is_not_done(run):
 
 def averaged(decoding):
     """What the mean is of, as the command names it."""
-    stage = evaluation_stage(decoding, run_variables(decoding.run, 1), 1)
-    return [word.rpartition("/")[2] for word in stage.steps[0].lines[0].words[2:-2]], stage
+    stage = evaluation_stage(decoding)
+    (line,) = stage.steps[0].lines(decoding.mean)
+    return [word.rpartition("/")[2] for word in line.words[2:-2]], stage
 
 
 def test_the_mean_counts_no_update_twice(run, decoding):
@@ -106,7 +114,7 @@ def test_the_mean_counts_no_update_twice(run, decoding):
         (run.checkpoints / name).touch()
     names, stage = averaged(decoding)
     assert names == [*updates, "checkpoint_last.pt"]
-    assert "2 of 3 update checkpoints" in stage.notes_here[0]
+    assert "2 of 3 update checkpoints" in stage.notes[0]
     (run.checkpoints / "checkpoint_2_40.pt").touch()
     assert averaged(decoding)[0] == ["checkpoints", "--last", "3", "--kind", "update"]
     assert averaged(replace(decoding, average=4))[0] == [*updates, "checkpoint_2_40.pt"]

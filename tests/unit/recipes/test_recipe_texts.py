@@ -19,11 +19,11 @@ from dc_nmt_plugin.laboratory.raw_text import TextSettings
 from dc_nmt_plugin.laboratory.raw_text.preparation import fits, learn_truecaser, tokenise
 from dc_nmt_plugin.laboratory.recipes.corpora import Corpora
 from dc_nmt_plugin.laboratory.recipes.held_out import lines_by_rule
+from dc_nmt_plugin.laboratory.recipes.planned import longest_sentence
 from dc_nmt_plugin.laboratory.recipes.preparation import clean_pieces
 from dc_nmt_plugin.laboratory.recipes.recipe import TASKS, Recipe
 from dc_nmt_plugin.laboratory.recipes.sources import Sources
 from dc_nmt_plugin.laboratory.recipes.splits import make_text
-from dc_nmt_plugin.laboratory.recipes.training import longest_sentence
 
 RECIPES = sorted(path.stem for path in TASKS.glob("*.yaml"))
 

@@ -13,11 +13,14 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.laboratory.commands.average import main
 
 
-def save(path: Path, model: dict[str, torch.Tensor], arch: str = "transformer_dc", **cfg) -> Path:
+def save(path: Path, model: dict[str, torch.Tensor], seed=1, target="de", arch="transformer_dc"):
     torch.save(
         {
             "args": None,
-            "cfg": {"model": Namespace(_name=arch, arch=arch), "checkpoint": cfg},
+            "cfg": {
+                "model": Namespace(_name=arch, arch=arch, seed=seed),
+                "task": {"source_lang": "en", "target_lang": target},
+            },
             "model": model,
             "optimizer_history": [{"num_updates": 7}],
             "last_optimizer_state": {"state": {0: torch.ones(3)}},
@@ -102,16 +105,19 @@ def test_choice_from_a_folder(tmp_path, chosen, expected):
         average(tmp_path / "mean.pt", tmp_path, "--last", "1")
 
 
-def test_different_models_are_refused_by_name(tmp_path):
-    first = save(tmp_path / "a.pt", {"w": torch.zeros(2), "v": torch.zeros(1)})
+def test_a_mean_is_of_one_training(tmp_path):
+    """Of one architecture, direction, seed and precision; its message names what differs."""
+    one, two = torch.zeros(1), torch.zeros(2)
+    first = save(tmp_path / "a.pt", {"w": two, "v": one})
     others = {
-        "--arch differs": save(
-            tmp_path / "b.pt", {f"x{n}": torch.zeros(1) for n in range(99)}, arch="transformer_x"
+        "--arch differs": save(tmp_path / "b.pt", {"x": one}, arch="transformer_x"),
+        "u differs": save(tmp_path / "c.pt", {"w": two, "v": one, "u": one}),
+        "w differs": save(tmp_path / "d.pt", {"w": torch.zeros(3), "v": one}),
+        r"w differs \(float32 .*, float16": save(tmp_path / "e.pt", {"w": two.half(), "v": one}),
+        r"--target-lang differs \(de, fr\)": save(
+            tmp_path / "f.pt", {"w": two, "v": one}, target="fr"
         ),
-        "u differs": save(
-            tmp_path / "c.pt", {"w": torch.zeros(2), "v": torch.zeros(1), "u": torch.zeros(1)}
-        ),
-        "w differs": save(tmp_path / "d.pt", {"w": torch.zeros(3), "v": torch.zeros(1)}),
+        r"--seed differs \(1, 2\)": save(tmp_path / "g.pt", {"w": two, "v": one}, seed=2),
         "no such checkpoint": tmp_path / "absent.pt",
     }
     for message, other in others.items():

@@ -157,7 +157,7 @@ def test_lines_that_are_in_two_sets(here, capsys):
 
 
 def test_lower_case_of_turkish(here, capsys):
-    """c77: the metrics with -lc make i of I."""
+    """The metrics with -lc make i of I."""
     write(here / "h.tr", ["ışık istanbul'da"])
     write(here / "r.tr", ["Işık İstanbul'da"])
     _, out, err = called(capsys, "score", "h.tr", "--reference", "r.tr", "--target-lang", "tr")
@@ -165,7 +165,7 @@ def test_lower_case_of_turkish(here, capsys):
 
 
 def test_sets_in_different_forms_of_unicode(here, capsys):
-    """c50, c50b: consistent text in NFD is as good as in NFC."""
+    """Consistent text in NFD is as good as in NFC."""
     words = ["--train", "a.de", "a.en", "--valid", "v.de", "v.en"]
     changed(here / "v.de", each(lambda line: normalize("NFD", line)))
     code, out, err = called(capsys, "new", "mine", *words)

@@ -1,33 +1,26 @@
-#!/usr/bin/env python3
-"""Writes CLAIMS.md: the claims of the papers, and what small models on Multi30k show of each.
+"""The claims of the papers, and what small models on Multi30k show of each, as Markdown.
 
-usage: python examples/multi30k_en_de/claims.py
-
-The data are claims.json beside this script. A claim has the sentence of the paper, the published
-numbers, the comparisons made here and a verdict; ``by`` says what decides it.
+The data are ``examples/multi30k_en_de/claims.json``. A claim has the sentence of the paper, the
+published numbers, the comparisons made here and a verdict; ``by`` says what decides it.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-DATA = HERE / "claims.json"
-PAGE = HERE / "CLAIMS.md"
+from source_code import ROOT
+
+from dc_nmt_plugin.laboratory.table import markdown_table
+
+DATA = ROOT / "examples" / "multi30k_en_de" / "claims.json"
 VERDICTS = ("for", "against", "undecided")
 HEADER = ("claim", "place", "published", "here", "p (Holm)", "seeds", "verdict")
 
 INTRODUCTION = """\
-# Claims of the papers, and what Multi30k shows
-
-A claim is a sentence of a paper that a comparison decides. The models are small, and Multi30k is \
-none of the papers' tasks, so a verdict speaks of this task alone. The data are in \
-[`claims.json`](claims.json); `python examples/multi30k_en_de/claims.py` makes this page from them.
-
 {total} claims: {counts}.
 
 | verdict | of scores | of speeds |
@@ -51,32 +44,48 @@ alone ("same run").
 """
 
 
-def page(data: Mapping[str, Any]) -> str:
-    """Returns the page in Markdown."""
+@cache
+def _data() -> dict[str, Any]:
+    return json.loads(DATA.read_text("utf-8"))
+
+
+def of_document(document: str) -> list[dict[str, Any]]:
+    """Returns the claims of a document.
+
+    Raises:
+        LookupError: there are none
+    """
+    found = [claim for claim in _data()["claims"] if claim["document"] == document]
+    if not found:
+        raise LookupError(f"no claims of {document}")
+    return found
+
+
+def page() -> str:
+    """Returns all claims in Markdown, with an introduction."""
+    data = _data()
     claims = data["claims"]
     number_of = Counter(claim["verdict"] for claim in claims)
-    counts = ", ".join(f"{number_of[word]} {word}" for word in VERDICTS)
-    parts = [
-        INTRODUCTION.format(
-            total=len(claims),
-            counts=counts,
-            metric=data["metric"],
-            sentences=data["sentences"],
-            deviation=data["deviation"],
-        )
-    ]
+    introduction = INTRODUCTION.format(
+        total=len(claims),
+        counts=", ".join(f"{number_of[word]} {word}" for word in VERDICTS),
+        metric=data["metric"],
+        sentences=data["sentences"],
+        deviation=data["deviation"],
+    )
+    parts = [introduction]
     for document in dict.fromkeys(claim["document"] for claim in claims):
-        own = [claim for claim in claims if claim["document"] == document]
-        parts.append(f"## {document}\n\n{table(own)}\n\n{sentences(own)}\n")
+        found = of_document(document)
+        parts.append(f"## {document}\n\n{table(found)}\n\n{sentences(found)}\n")
     return "\n".join(parts)
 
 
 def table(claims: Iterable[Mapping[str, Any]]) -> str:
     """Returns the numbers of claims as a table in Markdown."""
-    lines = [_line(HEADER), _line(["---"] * len(HEADER))]
+    rows = []
     for claim in claims:
         seeds = dict.fromkeys(", ".join(each.get("seeds", [])) for each in claim["here"])
-        cells = [
+        row = [
             claim["claim"],
             claim["place"],
             "; ".join(cell["shown"] for cell in claim["published"]),
@@ -85,8 +94,8 @@ def table(claims: Iterable[Mapping[str, Any]]) -> str:
             "; ".join(filter(None, seeds)),
             claim["verdict"],
         ]
-        lines.append(_line(cells))
-    return "\n".join(lines)
+        rows.append(row)
+    return markdown_table(HEADER, rows)
 
 
 def sentences(claims: Iterable[Mapping[str, Any]]) -> str:
@@ -120,12 +129,3 @@ def _measured(claim: Mapping[str, Any], comparison: Mapping[str, Any]) -> str:
 
 def _p_value(value: float) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(json.loads(DATA.read_text("utf-8"))), encoding="utf-8")
-    print(f"written: {PAGE}")

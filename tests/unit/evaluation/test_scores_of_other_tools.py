@@ -1,4 +1,4 @@
-"""Scores that were wrong without a word: expected values by Moses' and sacreBLEU's own tools."""
+"""Scores against those of the tools that define them: Moses' scripts and sacreBLEU."""
 
 from __future__ import annotations
 
