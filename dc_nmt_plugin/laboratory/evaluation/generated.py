@@ -75,10 +75,7 @@ def read_generated(
     logged = stream_lines(log, errors="replace") if log else ()
     lines = read_lines(path, fix=True)
     messages = [line for line in (*lines, *logged) if not _NUMBERED.match(line)]
-    best, targets = _hypotheses(path, lines), _targets(path, lines)
-    generated = Generated([best[number] for number in sorted(best)], [])
-    if targets.keys() == best.keys():
-        generated.targets = [targets[number] for number in sorted(best)]
+    generated = Generated(*_sides(path, lines))
     named = _FILE.match(Path(path).name)
     generated.subset = named[1] if named else None
     for message in messages:
@@ -99,39 +96,32 @@ def read_generated(
     return generated
 
 
-def _hypotheses(path: object, lines: Iterable[str]) -> dict[int, str]:
-    """Returns the best hypothesis of each sentence, by its number.
+def _sides(path: object, lines: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Returns the best hypotheses in order, and the references, unless one is missing.
 
     Raises:
-        UserError: no hypotheses, or a sentence number is missing
+        UserError: no hypotheses, a sentence number is missing, or a sentence has two references
     """
     best: dict[int, str] = {}
-    for match in filter(None, map(_HYPOTHESIS.fullmatch, lines)):
-        best.setdefault(int(match[1]), remove_bpe(match[2]))
+    targets: dict[int, str] = {}
+    for line in lines:
+        if match := _HYPOTHESIS.fullmatch(line):
+            best.setdefault(int(match[1]), remove_bpe(match[2]))
+        elif match := _TARGET.fullmatch(line):
+            if int(match[1]) in targets:
+                raise UserError(
+                    f"{path}: T-{match[1]} occurs twice: it is the output of two calls of "
+                    "fairseq-generate, and one of them is wanted"
+                )
+            targets[int(match[1])] = remove_bpe(match[2])
     if not best:
         raise UserError(f"{path}: no hypotheses (H- lines) of fairseq-generate in it")
     for number in range(max(best)):
         if number not in best:
             raise UserError(f"{path}: no hypothesis for sentence {number} (H-{number})")
-    return best
-
-
-def _targets(path: object, lines: Iterable[str]) -> dict[int, str]:
-    """Returns the reference of each sentence, by its number.
-
-    Raises:
-        UserError: a sentence has two
-    """
-    targets: dict[int, str] = {}
-    for match in filter(None, map(_TARGET.fullmatch, lines)):
-        number = int(match[1])
-        if number in targets:
-            raise UserError(
-                f"{path}: T-{number} occurs twice: it is the output of two calls of "
-                "fairseq-generate, and one of them is wanted"
-            )
-        targets[number] = remove_bpe(match[2])
-    return targets
+    has_targets = targets.keys() == best.keys()
+    order = sorted(best)
+    return [best[n] for n in order], [targets[n] for n in order] if has_targets else []
 
 
 def _printed_settings(line: str) -> dict[str, Any]:

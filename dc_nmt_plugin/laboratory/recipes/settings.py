@@ -179,10 +179,7 @@ def _sized(values: dict[str, Any], family: Family, arch: str, size: str | None) 
     suffix = values.get("size", "") if size is None else size.replace("base", "")
     # a size in the name of the architecture wins
     sized = f"{arch}_{suffix}" if suffix and arch in variants_of(family) else arch
-    if sized not in _known():
-        names = [f"{arch}_{name}" if name else arch for name in family.sizes]
-        sizes = [*task_sizes, *(name for name in names if name in _known())]
-        raise UsageError(f"--size {suffix}: there is no {sized!r}; there are {', '.join(sizes)}")
+    check_choices("--size", [sized], _known(), "dc-nmt arch-flags")
     return (task_sizes[0] if task_sizes else ""), sized
 
 

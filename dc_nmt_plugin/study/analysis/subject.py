@@ -37,7 +37,7 @@ class Subject(LoadedModel):
         run: where the model is
         flags: further flags of ``fairseq-generate``
         subset: of the run's data, such as ``test``; None for other text (:meth:`use_raw`) or none
-        sentences: number of sentences, drawn at random with a fixed seed; None for all
+        sentences: greatest number of sentences, drawn with a fixed seed; None for all
 
     Attributes:
         subset: name of the text
@@ -108,7 +108,7 @@ class Subject(LoadedModel):
         self.dataset = dataset
         drawn: Sequence[int] = range(len(dataset))
         if sentences is not None:  # the same ones in every call
-            drawn = random.Random(1).sample(drawn, sentences)
+            drawn = random.Random(1).sample(drawn, min(sentences, len(drawn)))
         # fairseq refuses sentences that do not fit the model's positions, or leaves them out
         skip = self._cfg.dataset.skip_invalid_size_inputs_valid_test
         kept = self.task.filter_indices_by_size(np.array(drawn), dataset, self.positions, skip)

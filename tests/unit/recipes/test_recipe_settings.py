@@ -123,7 +123,7 @@ def test_the_paper_s_size_and_settings():
     assert settings_of(wmt, "transformer_cross_agg_self").tokens == 24576
     with pytest.raises(UserError, match=r"'transformer_cd' is not one of .* Did you mean"):
         arch("wmt14_en_de", "transformer_cd")
-    with pytest.raises(UserError, match="no 'transformer_dc_huge'; there are transformer_d"):
+    with pytest.raises(UserError, match="--size: 'transformer_dc_huge' is not one of"):
         arch("wmt14_en_de", "transformer_dc", "huge")
     with pytest.raises(UserError, match="is a language model"):
         arch("wmt14_en_de", "lstm_lm_selfattn_residual")
