@@ -18,7 +18,7 @@ from dc_nmt_plugin.laboratory.recipes.recipe import load
 from dc_nmt_plugin.study.papers.parameters import fitted_vocabulary, parsed_settings
 from dc_nmt_plugin.study.papers.reader import read_documents
 from dc_nmt_plugin.study.papers.selection import runs_of
-from dc_nmt_plugin.study.papers.systems import MODELS, Training
+from dc_nmt_plugin.study.papers.systems import MODELS, NeededTraining
 
 HEAD = "# Parameters of the model of each training run; scripts/count_models.py writes this file."
 
@@ -31,7 +31,7 @@ def main() -> None:
     write_text(MODELS, "\n".join([HEAD, *lines]) + "\n")
 
 
-def parameters_of(training: Training) -> int:
+def parameters_of(training: NeededTraining) -> int:
     """The parameters of a run's model, with a dictionary of the published size."""
     settings, _ = parsed_settings(training.arch, [*training.settings.flags, *training.flags])
     types = vocabulary(load(training.task).folder, training.arch.endswith("_unshared"))

@@ -1,4 +1,4 @@
-"""Parses command lines of fairseq's programs, with one sentence for a wrong flag."""
+"""Command lines of fairseq's programs: parsed, and flags that a command refuses."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any, NoReturn
 from fairseq import options
 from fairseq.models import ARCH_MODEL_REGISTRY
 
+from .. import registration as registration  # adds the flags of this plugin to fairseq's parsers
 from ..errors import UsageError, did_you_mean
+from ..flags import SHORT, WITHOUT_EFFECT, flag_name, flags_of
 from ..models.options import read_config
 
 TRAIN, GENERATE = "fairseq-train", "fairseq-generate"
 
 
 def parse_flags(program: str, words: Sequence[str]) -> Any:
-    """Parses a command line; architectures and tasks have to be registered.
+    """Parses a command line.
 
     Args:
         program: :data:`TRAIN` or :data:`GENERATE`
@@ -49,3 +51,17 @@ def parse_flags(program: str, words: Sequence[str]) -> Any:
     if config is not None:  # of this package, not fairseq's own
         read_config(args, config).check()
     return args
+
+
+def refuse_flags(flags: Sequence[str], set_here: str) -> None:
+    """Refuses flags for a loaded model that would be lost: of the kind `set_here`, or idle.
+
+    Raises:
+        UserError: naming the flag
+    """
+    for word in flags:
+        name = SHORT.get(word, word).partition("=")[0]
+        if name in map(flag_name, flags_of(set_here)):
+            raise UsageError(f"{name}: this command sets it by itself.")
+        if name in map(flag_name, flags_of(WITHOUT_EFFECT)):
+            raise UsageError(f"{name}: fairseq-generate has it, this command has not.")

@@ -67,9 +67,9 @@ def _grid_run(args: argparse.Namespace, flags: tuple[str, ...], seed: int) -> Gr
 
 
 def _check_flags(decoding: PlannedDecoding) -> None:
-    from ..inference.search import parse_search
+    from ..fairseq_flags import GENERATE, parse_flags
 
-    parse_search(["data", "--task", "translation_dc_nmt", *decoding.search])
+    parse_flags(GENERATE, ["data", "--task", "translation_dc_nmt", *decoding.search])
 
 
 def _check_run(run: PlannedRun, args: argparse.Namespace) -> None:

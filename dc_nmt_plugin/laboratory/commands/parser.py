@@ -14,15 +14,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ...errors import UsageError, UserError, did_you_mean
 from ...files import folder_problem
-from ...flags import listed
+from ...flags import SET_BY_RECIPES, SHORT, flag_name, flags_of, listed
 
 if TYPE_CHECKING:
     from ..table import Form, NamedColumns
 
 T = TypeVar("T")
-# flags of fairseq that commands set: another value would be lost, or give another run's results
-_OWN = ("--save-dir", "--arch", "-a", "--path", "--gen-subset", "--results-path")
-
 # of the options below
 HELP = {
     "--tokenized-reference": "tokenised like the training text, without BPE; default: --reference "
@@ -93,7 +90,8 @@ class Parser(argparse.ArgumentParser):
             target.append(word)  # an option, or a value of the last one
         flags += words[end + 1 :]
         for name in filter(None, map(_option, flags)):
-            if name in _OWN:
+            # another value would be lost, or give another run's results
+            if SHORT.get(name, name) in map(flag_name, flags_of(SET_BY_RECIPES)):
                 self.error(f"{name}: this command sets it by itself.")
         return self.parse_args(own), flags
 

@@ -14,11 +14,11 @@ from fairseq.data import LanguagePairDataset
 
 from ...extension import import_user_dirs
 from ...flags import SET_BY_RUNS
+from ..fairseq_flags import refuse_flags
 from ..raw_text.checks import is_visible
 from .attention import Attention, attentions_of
 from .model import LoadedModel
 from .run_text import test_set_flags, text_of
-from .search import refuse_flags
 from .trained_run import find_runs
 
 

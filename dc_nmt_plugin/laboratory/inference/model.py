@@ -23,7 +23,7 @@ from ...errors import UserError
 from ...models.transformer.model import from_stock
 from ...modules.core.recording import Recordable
 from ...text.segmentation import SUBWORD_NMT, segmenter_of
-from .search import parse_search
+from ..fairseq_flags import GENERATE, parse_flags
 from .trained_run import TrainedRun
 
 STOCK_RECORDS_NOTHING = (
@@ -95,7 +95,7 @@ class LoadedModel:
             raise UserError(f"{run.label}: is a language model; only translation models here.")
         self.run = run
         self.label = run.label
-        args = parse_search([*_model_flags(run), *flags])
+        args = parse_flags(GENERATE, [*_model_flags(run), *flags])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of Hydra, about how fairseq calls it
             self._cfg = convert_namespace_to_omegaconf(args)

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from ...errors import UserError
 from ...files import is_locked, read_json, write_json, writing
-from ..evaluation.logs import parse_statistics
+from ..evaluation.logs import read_statistics
 from ..steps import Command, GridRun, Line, command_text, how_it_ended, running
 from ..table import format_table
 from .execution import duration
@@ -184,13 +184,11 @@ def _last_updates(run: GridRun) -> list[tuple[int, int]]:
     log = run.folder / "train.log"
     if not log.is_file():
         return []
-    times = []
     with open(log, encoding="utf-8", errors="replace") as lines:
-        for line in deque(lines, maxlen=LAST_LINES):
-            kind, values = parse_statistics(line.rstrip("\n")) or ("", {})
-            if kind == "train_inner":
-                try:
-                    times.append((int(values["num_updates"]), int(values["wall"])))
-                except (KeyError, TypeError, ValueError):
-                    continue  # a damaged line
-    return times
+        updates = [
+            each
+            for each in read_statistics(deque(lines, maxlen=LAST_LINES))
+            if each.split == "train"
+        ]
+    walls = [(each.updates, str(each.values.get("wall"))) for each in updates]
+    return [(number, int(wall)) for number, wall in walls if wall.isdecimal()]  # or it is damaged

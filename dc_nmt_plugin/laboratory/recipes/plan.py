@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from ...errors import UsageError, UserError, counted
-from ...flags import flag_value, recorded_flags
+from ...flags import PRECISION, flag_name, flag_value, flags_of, recorded_flags
 from ..steps import Command, Line, Stage, Step
 from .planned import (
     Experiment,
@@ -25,7 +25,6 @@ from .planned import (
 from .recipe import Recipe, load
 from .settings import TaskSettings, for_sample, settings_of, with_updates
 
-PRECISIONS = {"--amp", "--bf16", "--fp16", "--memory-efficient-bf16", "--memory-efficient-fp16"}
 PLUGIN = str(Path(__file__).parents[2])  # value of --user-dir
 
 
@@ -121,7 +120,6 @@ class TrainPlan:
 
     def check_flags(self, *, elsewhere: bool) -> None:
         """Raises UserError for flags that fairseq-train, or this machine, does not take."""
-        from ... import registration  # noqa: F401
         from ...compat.mixed_precision import bfloat16_flag
         from ..fairseq_flags import TRAIN, parse_flags
 
@@ -177,9 +175,7 @@ def _check_flags_of(recipe: Recipe, settings: TaskSettings) -> None:
     """Raises UserError for flags of a user's recipe that fairseq's programs do not take."""
     if not recipe.own:  # the tests do this for the others
         return
-    from ... import registration  # noqa: F401
-    from ..fairseq_flags import TRAIN, parse_flags
-    from ..inference.search import parse_search
+    from ..fairseq_flags import GENERATE, TRAIN, parse_flags
 
     words = ["data", "--arch", settings.arch, "--task", settings.fairseq_task]
     words += ["--criterion", settings.criterion, *settings.flags, *settings.size_flags]
@@ -187,7 +183,7 @@ def _check_flags_of(recipe: Recipe, settings: TaskSettings) -> None:
         key = "flags"
         parse_flags(TRAIN, words)
         key = "decode"
-        parse_search(["data", "--task", settings.fairseq_task, *settings.decode])
+        parse_flags(GENERATE, ["data", "--task", settings.fairseq_task, *settings.decode])
     except UserError as error:
         raise recipe.problem(f"settings, {key} of {settings.arch}", str(error)) from error
 
@@ -217,7 +213,8 @@ def _with_max_update(
 
 def _precision_is_open(settings: TaskSettings, options: TrainOptions) -> bool:
     """Returns True if a CPU may train in the precision in which it is faster."""
-    precisions = PRECISIONS.intersection((*settings.flags, *settings.size_flags, *options.flags))
+    chosen = {*settings.flags, *settings.size_flags, *options.flags}
+    precisions = chosen.intersection(map(flag_name, flags_of(PRECISION)))
     if options.fp32 and precisions:
         raise UsageError(f"--fp32: contradicts {min(precisions)}; leave one of them out")
     return not (options.fp32 or precisions)

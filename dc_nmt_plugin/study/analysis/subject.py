@@ -12,9 +12,9 @@ from tqdm import tqdm
 
 from ...errors import UsageError, UserError, counted
 from ...flags import SET_BY_ANALYSES
+from ...laboratory.fairseq_flags import refuse_flags
 from ...laboratory.inference.model import LoadedModel
 from ...laboratory.inference.run_text import text_of
-from ...laboratory.inference.search import refuse_flags
 from ...laboratory.inference.trained_run import TrainedRun
 
 OWN_TEXT = "text"  # name of the subset that raw lines make

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str]) -> int:
     args, flags = _parse(argv)
 
+    from ...laboratory.fairseq_flags import refuse_flags
     from ...laboratory.inference.model import LoadedModel
-    from ...laboratory.inference.search import refuse_flags
     from ...laboratory.inference.trained_run import find_runs
     from ..analysis.probing.classifier import SETTINGS
     from ..analysis.probing.encoding import SentenceEncoder
