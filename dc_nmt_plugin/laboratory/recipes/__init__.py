@@ -1,8 +1,14 @@
-"""Published translation tasks: source of the text, preparation, training and scoring.
+"""Tasks, published ones and one's own: from the text to trained and scored models.
 
-A task is a file of ``tasks``, read by :mod:`.recipe`. Four files plan it as data (``steps.py``):
-:mod:`.preparation` the text, :mod:`.plan` and :mod:`.training` a training with its paper's settings
-(:mod:`.settings`), :mod:`.scoring` the evaluation. :mod:`.execution` carries a plan out,
-:mod:`.script` prints it. Files are fetched and verified (:mod:`.sources`), read (:mod:`.formats`,
-:mod:`.corpora`) and turned into splits (:mod:`.splits`).
+A task is a file of ``tasks``, read by :mod:`.recipe`, with the settings of papers
+(:mod:`.settings`). Files are fetched and verified (:mod:`.sources`), read (:mod:`.formats`,
+:mod:`.corpora`) and turned into sets (:mod:`.splits`, :mod:`.held_out`); :mod:`.new_recipe` makes a
+task of one's own text.
+
+What is asked for (:mod:`.planned`) is planned as steps: the text by :mod:`.preparation` and
+:mod:`.segmenting`, a training by :mod:`.plan`, its evaluation by :mod:`.scoring`; :mod:`.done` knows
+what is there. :mod:`.execution` carries steps out, :mod:`.script` prints them, :mod:`.grid` does
+many runs: here, as :mod:`.jobs` (:mod:`.side_by_side`, :mod:`.slurm`), or timed (:mod:`.estimate`).
+
+Tests: ``tests/unit/recipes``, ``tests/system/test_recipe_*.py``, ``test_grid.py``.
 """
