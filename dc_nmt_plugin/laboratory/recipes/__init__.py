@@ -6,9 +6,10 @@ A task is a file of ``tasks``, read by :mod:`.recipe`, with the settings of pape
 task of one's own text.
 
 What is asked for (:mod:`.planned`) is planned as steps: the text by :mod:`.preparation` and
-:mod:`.segmenting`, a training by :mod:`.plan`, its evaluation by :mod:`.scoring`; :mod:`.done` knows
-what is there. :mod:`.execution` carries steps out, :mod:`.script` prints them, :mod:`.grid` does
-many runs: here, as :mod:`.jobs` (:mod:`.side_by_side`, :mod:`.slurm`), or timed (:mod:`.estimate`).
+:mod:`.segmenting`, a training by :mod:`.plan`, its evaluation by :mod:`.scoring`. :mod:`.done`
+knows what is there. :mod:`.execution` carries steps out, and :mod:`.script` prints them.
+:mod:`.grid` does many runs: here, as :mod:`.jobs` (:mod:`.side_by_side`, :mod:`.slurm`), or it
+times them (:mod:`.estimate`).
 
 Tests: ``tests/unit/recipes``, ``tests/system/test_recipe_*.py``, ``test_grid.py``.
 """
