@@ -13,14 +13,16 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
 transformers=(transformer_standard transformer_dc transformer_ctxaware transformer_cross_agg transformer_mlmha
   transformer_mlmha_iter_c_agg transformer_ms_aux transformer_ms_aux_aif)
 systems=("${transformers[@]}" transformer axes transformer_standard_9600 gru_selfattn_residual_baseline
-  gru_selfattn_residual_mean gru_selfattn_residual "${transformers[@]/%/_modern}")
+  gru_selfattn_residual_mean gru_selfattn_residual transformer_standard_wide "${transformers[@]/%/_modern}")
 KEPT=$ROOT/examples/multi30k_en_de/runs
 export KEPT OMP_NUM_THREADS=1
 
-# kept RUN: the folder that it is kept in. Runs on the modern base block have a table of their own.
+# kept RUN: the folder that it is kept in. Runs on the modern base block have a table of their own, and so has
+# the control: a plain model with the parameters of `axes` (4,046,400 and 4,032,000).
 kept() {
   case ${1%-s*} in
     *_modern) echo "$KEPT/modern" ;;
+    *_wide) echo "$KEPT/control" ;;
     *) echo "$KEPT" ;;
   esac
 }
@@ -32,6 +34,10 @@ training() {
     axes) words="transformer_ms_aux_aif --encoder-self-attention dual_context --source-features m-10" ;;
     *_9600) words="${system%_9600} --max-update 9600" ;;
     *_modern) words="${system%_modern} --base modern" ;;
+    *_wide)
+      words="${system%_wide} --encoder-embed-dim 200 --decoder-embed-dim 200"
+      words+=" --encoder-ffn-embed-dim 400 --decoder-ffn-embed-dim 400 --fp32"
+      ;;
     *) words=$system ;;
   esac
   echo "run multi30k_en_de $words --name $1 --seed ${1##*-s}"
