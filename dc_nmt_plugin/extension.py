@@ -9,6 +9,8 @@ or when ``dc-nmt check-mechanism`` builds the class.
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import importlib
 import importlib.util
 import os
@@ -137,6 +139,7 @@ def register_self_attention(
             contradictions=tuple(contradictions),
             folder=_folder(class_.__module__),
             reference=reference,
+            source=source_digest(class_),
             encoder_only=encoder_only,
         )
         _check(kind, (*_OF_SELF_ATTENTION, *_ON_REQUEST), needed=_OF_SELF_ATTENTION)
@@ -172,6 +175,7 @@ def register_source_feature(
             tuple(options),
             contradictions=tuple(contradictions),
             folder=_folder(class_.__module__),
+            source=source_digest(class_),
             aggregates=aggregates,
         )
         _check(feature, _OF_AGGREGATION if aggregates else _OF_ATTENTION)
@@ -187,6 +191,67 @@ def _folder(module: str) -> str:
     if file is None or not os.path.basename(file).startswith("__init__."):
         return module  # an installed file, or of a namespace, which has none
     return os.path.dirname(os.path.abspath(file))
+
+
+def source_digest(class_: type) -> str:
+    """Returns twelve hexadecimal digits of a class's source, and of what it uses in its folder.
+
+    Comments, docstrings, layout and the decorator that registers the class change no digit, nor do
+    definitions of its file that it does not use. Of ``from .file import name``, the whole file
+    counts. "" for a class without a file.
+    """
+    file = getattr(sys.modules[class_.__module__], "__file__", None)
+    if file is None:
+        return ""
+    texts = _statements(Path(file), class_.__qualname__.partition(".")[0], set())
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
+
+
+def _statements(file: Path, name: str | None, read: set[Path]) -> list[str]:
+    """Returns the statements that define a name in a file of Python, with all that they use.
+
+    Args:
+        file: of Python
+        name: of the class; None: all statements of the file
+        read: files that are read already; this one is added
+    """
+    read.add(file)
+    tree = ast.parse(file.read_bytes())
+    names = {name} if name else set().union(*map(_defined, tree.body))
+    used: list[ast.stmt] = []
+    while more := [step for step in tree.body if step not in used and names & _defined(step)]:
+        used += more
+        for node in (node for step in more for node in ast.walk(step)):
+            if isinstance(node, ast.ClassDef):
+                node.decorator_list = []  # valid values and help of options change no formula
+            if isinstance(node, ast.Name):
+                names.add(node.id)
+            body = getattr(node, "body", None)
+            if isinstance(body, list):  # without docstrings
+                body[:] = [part for part in body if not _is_text(part)]
+    texts = [ast.unparse(step) for step in tree.body if step in used]
+    for step in used:
+        if isinstance(step, ast.ImportFrom) and step.level == 1:
+            for module in {step.module or alias.name for alias in step.names}:
+                beside = file.parent / f"{module.replace('.', '/')}.py"
+                if beside.is_file() and beside not in read:
+                    texts += _statements(beside, None, read)
+    return texts
+
+
+def _defined(step: ast.stmt) -> set[str]:
+    """Returns the names that a statement of a module defines."""
+    if isinstance(step, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {step.name}
+    nodes = list(ast.walk(step))
+    imported = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return imported | stored
+
+
+def _is_text(step: ast.stmt) -> bool:
+    value = step.value if isinstance(step, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _check(mechanism: Mechanism, given: Sequence[str], needed: Sequence[str] = ()) -> None:
