@@ -9,10 +9,13 @@ or when ``dc-nmt check-mechanism`` builds the class.
 
 from __future__ import annotations
 
+import argparse
 import ast
+import functools
 import hashlib
 import importlib
 import importlib.util
+import logging
 import os
 import sys
 import traceback
@@ -21,7 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .errors import UsageError, UserError
-from .flags import TRANSFORMER, flag_name, listed
+from .flags import TRANSFORMER, flag_name, listed, setting_name
 from .flags import USER_DIR_VARIABLE as VARIABLE
 from .modules.mechanisms import (
     SELF_ATTENTIONS,
@@ -40,6 +43,8 @@ _OF_SELF_ATTENTION = ("embed_dim", "num_heads", "dropout", "bias")
 _ON_REQUEST = ("layer", "residual_dropout")
 _OF_AGGREGATION = ("embed_dim", "num_layers", "ffn_dim", "dropout")
 _OF_ATTENTION = ("embed_dim", "source_dim", "num_heads", "num_layers", "dropout", "bias")
+# attributes that a module gets after __init__, from the builder or from torch
+_SET_LATER = ("positions", "head_dim", "training")
 
 Class = TypeVar("Class", bound=type)
 
@@ -254,6 +259,40 @@ def _is_text(step: ast.stmt) -> bool:
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
+@functools.cache
+def _settings_of_fairseq() -> frozenset[str]:
+    """Returns the settings that fairseq's flags give, of all tasks, losses and optimizers.
+
+    A model's flags come before those of the optimizer, and fairseq then leaves out a flag of the
+    same name: ``--adam-eps`` of a mechanism ``adam`` would be the ε of Adam.
+    """
+    level = logging.root.level
+    from fairseq import options
+    from fairseq.dataclass.utils import gen_parser_from_dataclass
+    from fairseq.registry import REGISTRIES
+    from fairseq.tasks import TASK_REGISTRY
+
+    from . import criterions, tasks  # noqa: F401  which register those of this package
+
+    logging.root.setLevel(level)  # fairseq.models.wav2vec sets DEBUG when it is imported
+    command_line = sys.argv
+    sys.argv = command_line[:1]  # fairseq imports the folder of --user-dir again
+    try:
+        parsers = [options.get_training_parser(), options.get_generation_parser()]
+    finally:
+        sys.argv = command_line
+    classes = [class_ for group in REGISTRIES.values() for class_ in group["registry"].values()]
+    for class_ in [*TASK_REGISTRY.values(), *classes]:
+        parsers.append(argparse.ArgumentParser(add_help=False, conflict_handler="resolve"))
+        if hasattr(class_, "add_args"):
+            class_.add_args(parsers[-1])
+        elif getattr(class_, "__dataclass", None):
+            gen_parser_from_dataclass(parsers[-1], getattr(class_, "__dataclass")())
+    actions = [action for parser in parsers for action in parser._actions]
+    flags = {setting_name(flag) for action in actions for flag in action.option_strings}
+    return frozenset(flags.union(action.dest for action in actions))
+
+
 def _check(mechanism: Mechanism, given: Sequence[str], needed: Sequence[str] = ()) -> None:
     """Refuses a mechanism that would silently replace another one, or ignore a setting.
 
@@ -280,12 +319,13 @@ def _check(mechanism: Mechanism, given: Sequence[str], needed: Sequence[str] = (
     inherited = {name for base in class_.__mro__[1:] for name in vars(base)}.difference(taken)
     for option in mechanism.options:
         flag = flag_name(mechanism.setting(option))
-        if option.name in inherited.union(given):
+        if option.name in inherited.union(given, _SET_LATER):
             raise UserError(
                 f"{declared}: option {option.name!r}: the class has that name for something else; "
                 "choose another one."
             )
-        if mechanism.setting(option) in TransformerConfig.settings():
+        taken_settings = {*TransformerConfig.settings(), *_settings_of_fairseq()}
+        if mechanism.setting(option) in taken_settings:
             raise UserError(
                 f"{declared}: option {option.name!r}: {flag} exists; choose another name."
             )
