@@ -9,8 +9,13 @@ or when ``dc-nmt check-mechanism`` builds the class.
 
 from __future__ import annotations
 
+import argparse
+import ast
+import functools
+import hashlib
 import importlib
 import importlib.util
+import logging
 import os
 import sys
 import traceback
@@ -19,7 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .errors import UsageError, UserError
-from .flags import TRANSFORMER, flag_name, listed
+from .flags import TRANSFORMER, flag_name, listed, setting_name
 from .flags import USER_DIR_VARIABLE as VARIABLE
 from .modules.mechanisms import (
     SELF_ATTENTIONS,
@@ -38,6 +43,8 @@ _OF_SELF_ATTENTION = ("embed_dim", "num_heads", "dropout", "bias")
 _ON_REQUEST = ("layer", "residual_dropout")
 _OF_AGGREGATION = ("embed_dim", "num_layers", "ffn_dim", "dropout")
 _OF_ATTENTION = ("embed_dim", "source_dim", "num_heads", "num_layers", "dropout", "bias")
+# attributes that a module gets after __init__, from the builder or from torch
+_SET_LATER = ("positions", "head_dim", "training")
 
 Class = TypeVar("Class", bound=type)
 
@@ -137,6 +144,7 @@ def register_self_attention(
             contradictions=tuple(contradictions),
             folder=_folder(class_.__module__),
             reference=reference,
+            source=source_digest(class_),
             encoder_only=encoder_only,
         )
         _check(kind, (*_OF_SELF_ATTENTION, *_ON_REQUEST), needed=_OF_SELF_ATTENTION)
@@ -172,6 +180,7 @@ def register_source_feature(
             tuple(options),
             contradictions=tuple(contradictions),
             folder=_folder(class_.__module__),
+            source=source_digest(class_),
             aggregates=aggregates,
         )
         _check(feature, _OF_AGGREGATION if aggregates else _OF_ATTENTION)
@@ -187,6 +196,101 @@ def _folder(module: str) -> str:
     if file is None or not os.path.basename(file).startswith("__init__."):
         return module  # an installed file, or of a namespace, which has none
     return os.path.dirname(os.path.abspath(file))
+
+
+def source_digest(class_: type) -> str:
+    """Returns twelve hexadecimal digits of a class's source, and of what it uses in its folder.
+
+    Comments, docstrings, layout and the decorator that registers the class change no digit, nor do
+    definitions of its file that it does not use. Of ``from .file import name``, the whole file
+    counts. "" for a class without a file.
+    """
+    file = getattr(sys.modules[class_.__module__], "__file__", None)
+    if file is None:
+        return ""
+    texts = _statements(Path(file), class_.__qualname__.partition(".")[0], set())
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
+
+
+def _statements(file: Path, name: str | None, read: set[Path]) -> list[str]:
+    """Returns the statements that define a name in a file of Python, with all that they use.
+
+    Args:
+        file: of Python
+        name: of the class; None: all statements of the file
+        read: files that are read already; this one is added
+    """
+    read.add(file)
+    tree = ast.parse(file.read_bytes())
+    names = {name} if name else set().union(*map(_defined, tree.body))
+    used: list[ast.stmt] = []
+    while more := [step for step in tree.body if step not in used and names & _defined(step)]:
+        used += more
+        for node in (node for step in more for node in ast.walk(step)):
+            if isinstance(node, ast.ClassDef):
+                node.decorator_list = []  # valid values and help of options change no formula
+            if isinstance(node, ast.Name):
+                names.add(node.id)
+            body = getattr(node, "body", None)
+            if isinstance(body, list):  # without docstrings
+                body[:] = [part for part in body if not _is_text(part)]
+    texts = [ast.unparse(step) for step in tree.body if step in used]
+    for step in used:
+        if isinstance(step, ast.ImportFrom) and step.level == 1:
+            for module in {step.module or alias.name for alias in step.names}:
+                beside = file.parent / f"{module.replace('.', '/')}.py"
+                if beside.is_file() and beside not in read:
+                    texts += _statements(beside, None, read)
+    return texts
+
+
+def _defined(step: ast.stmt) -> set[str]:
+    """Returns the names that a statement of a module defines."""
+    if isinstance(step, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {step.name}
+    nodes = list(ast.walk(step))
+    imported = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return imported | stored
+
+
+def _is_text(step: ast.stmt) -> bool:
+    value = step.value if isinstance(step, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+@functools.cache
+def _settings_of_fairseq() -> frozenset[str]:
+    """Returns the settings that fairseq's flags give, of all tasks, losses and optimizers.
+
+    A model's flags come before those of the optimizer, and fairseq then leaves out a flag of the
+    same name: ``--adam-eps`` of a mechanism ``adam`` would be the ε of Adam.
+    """
+    level = logging.root.level
+    from fairseq import options
+    from fairseq.dataclass.utils import gen_parser_from_dataclass
+    from fairseq.registry import REGISTRIES
+    from fairseq.tasks import TASK_REGISTRY
+
+    from . import criterions, tasks  # noqa: F401  which register those of this package
+
+    logging.root.setLevel(level)  # fairseq.models.wav2vec sets DEBUG when it is imported
+    command_line = sys.argv
+    sys.argv = command_line[:1]  # fairseq imports the folder of --user-dir again
+    try:
+        parsers = [options.get_training_parser(), options.get_generation_parser()]
+    finally:
+        sys.argv = command_line
+    classes = [class_ for group in REGISTRIES.values() for class_ in group["registry"].values()]
+    for class_ in [*TASK_REGISTRY.values(), *classes]:
+        parsers.append(argparse.ArgumentParser(add_help=False, conflict_handler="resolve"))
+        if hasattr(class_, "add_args"):
+            class_.add_args(parsers[-1])
+        elif getattr(class_, "__dataclass", None):
+            gen_parser_from_dataclass(parsers[-1], getattr(class_, "__dataclass")())
+    actions = [action for parser in parsers for action in parser._actions]
+    flags = {setting_name(flag) for action in actions for flag in action.option_strings}
+    return frozenset(flags.union(action.dest for action in actions))
 
 
 def _check(mechanism: Mechanism, given: Sequence[str], needed: Sequence[str] = ()) -> None:
@@ -215,12 +319,13 @@ def _check(mechanism: Mechanism, given: Sequence[str], needed: Sequence[str] = (
     inherited = {name for base in class_.__mro__[1:] for name in vars(base)}.difference(taken)
     for option in mechanism.options:
         flag = flag_name(mechanism.setting(option))
-        if option.name in inherited.union(given):
+        if option.name in inherited.union(given, _SET_LATER):
             raise UserError(
                 f"{declared}: option {option.name!r}: the class has that name for something else; "
                 "choose another one."
             )
-        if mechanism.setting(option) in TransformerConfig.settings():
+        taken_settings = {*TransformerConfig.settings(), *_settings_of_fairseq()}
+        if mechanism.setting(option) in taken_settings:
             raise UserError(
                 f"{declared}: option {option.name!r}: {flag} exists; choose another name."
             )

@@ -1,4 +1,4 @@
-"""A checkpoint is only used with the dictionaries and the architecture that it was trained with."""
+"""A checkpoint is only used with the dictionaries and the model that it was trained with."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from ..checkpoints.dictionaries import check_further_folders, check_text, record_of_text
 from ..checkpoints.loading import architecture_of, check_mechanisms, saved_settings
 from ..checkpoints.loading import load_checkpoint as load_checkpoint_file
+from ..checkpoints.mechanisms import check_code, explained_parameters, record_of_mechanisms
 from ..errors import UserError
 from ..flags import flag_name, value_of
 from ..runs.differences import NOT_GIVEN, WHILE_CONTINUING, compared, differing
@@ -20,7 +21,8 @@ from .continuing import LOADING, SAVING
 
 @replace(
     {"fairseq.checkpoint_utils:load_model_ensemble_and_task": "8eb71b6f0a91"},
-    reason="with other dictionaries of the same size, translations are wrong words",
+    reason="with other dictionaries of the same size, translations are wrong words; with another "
+    "option of a mechanism, its default translates",
     test="tests/system/test_dictionaries.py",
     loading=True,
 )
@@ -28,22 +30,23 @@ def same_dictionaries(stock: Function) -> Function:
     def load_model_ensemble_and_task(
         filenames: list[str], arg_overrides: Any = None, task: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
-        if task is not None:  # parameters of another size would fail with torch's words
-            _check_all(filenames, task)
-        models, cfg, its_task = stock(filenames, arg_overrides, task, *args, **kwargs)
-        if task is None:
-            _check_all(filenames, its_task)
+        states = {
+            path: load_checkpoint_file(path, mmap=True)
+            for path in filenames
+            if os.path.isfile(path)
+        }
+        for path, state in states.items():
+            check_mechanisms(saved_settings(state, "model"))  # fairseq fails without a reason
+            check_code(path, state)
+            if task is not None:  # parameters of another size would fail with torch's words
+                check_text(path, state, task)
+        with explained_parameters(filenames):
+            models, cfg, its_task = stock(filenames, arg_overrides, task, *args, **kwargs)
+        for path, state in states.items():
+            check_text(path, state, its_task)
         return models, cfg, its_task
 
     return load_model_ensemble_and_task
-
-
-def _check_all(paths: list[str], task: Any) -> None:
-    for path in paths:
-        if os.path.isfile(path):
-            state = load_checkpoint_file(path, mmap=True)
-            check_mechanisms(saved_settings(state, "model"))  # fairseq fails without a reason
-            check_text(path, state, task)
 
 
 @replace(
@@ -55,7 +58,8 @@ def _check_all(paths: list[str], task: Any) -> None:
 )
 def same_dictionaries_in_training(save: Function, load: Function) -> tuple[Function, ...]:
     def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
-        return save(self, filename, {**extra_state, **record_of_text(self.task)})
+        facts = {**record_of_text(self.task), **record_of_mechanisms(self.cfg.model)}
+        return save(self, filename, {**extra_state, **facts})
 
     def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
         check_further_folders(self.task)
@@ -64,7 +68,8 @@ def same_dictionaries_in_training(save: Function, load: Function) -> tuple[Funct
             continues = is_in(filename, self.cfg.checkpoint.save_dir)
             state = load_checkpoint_file(filename, mmap=True)
             check_text(filename, state, self.task, direction=continues)
-        return load(self, filename, *args, **kwargs)
+        with explained_parameters([filename]):
+            return load(self, filename, *args, **kwargs)
 
     return save_checkpoint, load_checkpoint
 
@@ -79,8 +84,9 @@ def same_architecture(trainer: Any, filename: str, *_: Any, **__: Any) -> None:
     save_dir = trainer.cfg.checkpoint.save_dir
     # --finetune-from-model and --restore-file may start from another architecture
     if os.path.isfile(filename) and is_in(filename, save_dir):
-        saved = saved_settings(load_checkpoint_file(filename, mmap=True), "model")
-        differences = _differing_settings(saved, trainer.cfg.model)
+        state = load_checkpoint_file(filename, mmap=True)
+        check_code(filename, state)
+        differences = _differing_settings(saved_settings(state, "model"), trainer.cfg.model)
         if differences:
             raise UserError(
                 f"--save-dir {save_dir}: holds checkpoints of a model with another "

@@ -20,6 +20,7 @@ from fairseq.logging import metrics
 from omegaconf import OmegaConf
 
 from ..checkpoints.loading import architecture_of
+from ..checkpoints.mechanisms import sources_of
 from ..checkpoints.plain import plain
 from ..files import write_text
 from ..flags import MECHANISM_FOLDERS, PLACES, SHORT, recorded_flags, value_of
@@ -232,7 +233,7 @@ def _plain(value: Any) -> Any:
 def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     """Returns the record of a run that begins; `before`: of the run that it continues."""
     cfg = trainer.cfg
-    settings = _settings(cfg)
+    settings, sources = _settings(cfg), sources_of(cfg.model)
     if getattr(trainer, "bfloat16_flag", None):  # which the settings have no more
         settings[trainer.bfloat16_flag] = True
     name = before.name if before else folder.resolve().name
@@ -260,22 +261,27 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
         architecture=architecture_of(cfg.model),
         seed=cfg.common.seed,
         settings=settings,
-        segments=_segments(before, settings, trainer.get_num_updates()) if before else (),
+        segments=_segments(before, settings, sources, trainer.get_num_updates()) if before else (),
         mechanisms=dict(value_of(cfg.model, MECHANISM_FOLDERS) or {}),
+        sources=sources,
         training=training,
         decodings=before.decodings if before else (),
         written_in=os.path.abspath(folder),
     )
 
 
-def _segments(before: Record, settings: Flags, updates: int) -> tuple[Segment, ...]:
-    """Returns the segments of a run that continues with these settings after so many updates."""
+def _segments(
+    before: Record, settings: Flags, sources: dict[str, str], updates: int
+) -> tuple[Segment, ...]:
+    """Returns the segments of a run that continues in this way after so many updates."""
     former, present = (compared(flags, WHILE_LONGER) for flags in (before.settings, settings))
     # nothing was trained with settings of a run that ended where it began
     is_empty = any(segment.until_update == updates for segment in before.segments)
-    if is_empty or not any(differing(former, present)):
+    is_another_source = before.sources not in ({}, sources)  # {}: of an earlier version
+    is_changed = is_another_source or any(differing(former, present))
+    if is_empty or not is_changed:
         return before.segments
-    return (*before.segments, Segment(updates, before.settings))
+    return (*before.segments, Segment(updates, before.settings, before.sources))
 
 
 def _settings(cfg: Any) -> Flags:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ..checkpoints.dictionaries import saved_dictionaries
 from ..checkpoints.loading import architecture_of, check_finite, load_checkpoint, saved_settings
+from ..checkpoints.mechanisms import check_code
 from ..checkpoints.names import EPOCH, UPDATE, numbered
 from ..errors import UserError, counted
 
@@ -47,6 +48,7 @@ def _summed(paths: Sequence[Path]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     for path in paths:
         state = load_checkpoint(str(path))
         check_finite(str(path), state["model"])
+        check_code(str(path), state)
         traits = _traits(state)
         first = first or traits
         _check_alike(paths[0], first, path, traits)

@@ -131,6 +131,7 @@ class Mechanism:
         contradictions: between options
         folder: of a mechanism from outside this package, for ``--user-dir``
         reference: its equations by loops, if ``dc-nmt check-mechanism`` can compare them
+        source: digest of the class's source, of a mechanism from outside this package
     """
 
     name: str
@@ -140,6 +141,7 @@ class Mechanism:
     contradictions: tuple[Contradiction, ...] = ()
     folder: str = ""
     reference: Callable[..., Any] | None = None
+    source: str = ""
 
     @property
     def class_(self) -> type:

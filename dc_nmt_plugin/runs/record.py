@@ -66,6 +66,7 @@ class Decoding:
     sentences_per_second: float | None = None  # of the search alone
     tokens_per_second: float | None = None
     device: str | None = None  # processor or GPUs of the search
+    sources: dict[str, str] = field(default_factory=dict)  # mechanisms that were trained otherwise
     scores: tuple[Score, ...] = ()
     stamp: str | None = None  # of the command line that scored
 
@@ -111,6 +112,7 @@ class Segment:
 
     until_update: int
     settings: Flags  # all, as those of the record
+    sources: dict[str, str] = field(default_factory=dict)  # as those of the record
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ class Record:
     settings: Flags = field(default_factory=dict)  # flags of fairseq-train, of the last updates
     segments: tuple[Segment, ...] = ()  # updates before, with other settings
     mechanisms: dict[str, str] = field(default_factory=dict)  # from --user-dir → its folder
+    sources: dict[str, str] = field(default_factory=dict)  # of these → digest of the source
     training: Training = field(default_factory=Training)
     checkpoints: tuple[str, ...] = ()
     decodings: tuple[Decoding, ...] = ()

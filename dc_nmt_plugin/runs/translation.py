@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..checkpoints.loading import averaged_names, updates_of
+from ..checkpoints.loading import averaged_names, load_checkpoint, updates_of
+from ..checkpoints.mechanisms import other_sources
 from ..checkpoints.names import BEST
 from ..files import PART
 from ..flags import INPUT, flags_of, typed_flags
@@ -46,6 +47,7 @@ def enter_translation(
         checkpoint=path_from(folder, checkpoint.resolve()),
         updates=updates_of(str(checkpoint)),
         averaged=number_averaged(names),
+        sources=other_sources(load_checkpoint(str(checkpoint), mmap=True)),
         device=used_device({**search, "distributed-world-size": 1}),  # fairseq-generate takes one
     )
 

@@ -65,6 +65,19 @@ WRONG = {
     attention('"mine"') + attention('"mine"'): "'mine': the name exists, in /.*own",
     option('"dropout", 0.1, "help"'): "option 'dropout': the class has that name for something",
     option('"layer", 1, "help"'): "option 'layer': the class has that name",
+    option('"training", 1, "help"'): "option 'training': the class has that name",
+    attention(
+        '"mine", options=[dc.Option("positions", 1, "help")]',
+        "class Own(dc.SelfAttention):\n    def __init__(self, *, positions, **others):\n"
+        "        super().__init__(**others)\n",
+    ): "option 'positions': the class has that name",
+    # of an optimizer, all of fairseq-train, a schedule, a criterion, a task, and fairseq-generate
+    attention('"adam", options=[dc.Option("eps", 0.5, "help")]'): "--adam-eps exists",
+    attention('"valid", options=[dc.Option("subset", "a", "help")]'): "--valid-subset exists",
+    attention('"lr", options=[dc.Option("patience", 1, "help")]'): "--lr-patience exists",
+    feature('"label", options=[dc.Option("smoothing", 1, "help")]'): "--label-smoothing exists",
+    attention('"decode", options=[dc.Option("with", 1, "help")]'): "--decode-with exists",
+    option('"size", 1, "help", setting="beam"'): "--beam exists",
     option('"forward", 1, "help"'): "option 'forward': the class has that name",
     option('"window", 1, "help", setting="dropout"'): "--dropout exists; choose another name",
     option('"size", 1, "help", setting="dc_kernel_size"'): "--dc-kernel-size exists",
@@ -100,6 +113,16 @@ def test_code_that_fails_is_one_sentence_with_its_line(code, folder):
     with pytest.raises(UserError, match=FAILING[code]) as error:
         extension.import_user_dirs(str(place))
     assert f"{place}/__init__.py, line 4: " in str(error.value)
+
+
+@pytest.mark.parametrize("command", ["train", "run"])
+def test_an_option_of_the_command(command, folder, capsys):
+    place = folder(attention('"dry", options=[dc.Option("run", 1, "help")]'))
+    words = [command, "multi30k_en_de", "transformer_standard", "--user-dir", str(place)]
+    assert main([*words, "--dry-run"]) == 1
+    assert f"--dry-run: is an option of dc-nmt, which would keep it from 'dry' in {place}" in (
+        capsys.readouterr().err
+    )
 
 
 def test_wrong_folders(folder, tmp_path, capsys):

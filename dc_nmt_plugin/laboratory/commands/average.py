@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...errors import notify
-from .parser import Parser, number
+from .parser import Parser, add_user_dir, number
 
 
 def main(argv: Sequence[str]) -> int:
@@ -45,5 +45,6 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         "--kind", choices=("epoch", "update"), help="kind of checkpoint that --last counts"
     )
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="output file")
+    add_user_dir(parser)
     args: argparse.Namespace = parser.parse_args(argv)
     return args

@@ -74,6 +74,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 def _convert(args: argparse.Namespace) -> None:
     from ...checkpoints.loading import check_finite, load_checkpoint
+    from ...checkpoints.mechanisms import check_code
     from ...checkpoints.names import of_run
     from ...models.transformer.stock import drop_auxiliary, to_stock
     from ..inference.packing import save_checkpoint
@@ -82,6 +83,7 @@ def _convert(args: argparse.Namespace) -> None:
     name = str(path)
     state = load_checkpoint(name)
     check_finite(name, state["model"])
+    check_code(name, state)
     drop_auxiliary(state, name)
     if args.stock or args.ctranslate2:
         state = to_stock(state, name, "--stock" if args.stock else "--ctranslate2")

@@ -129,10 +129,13 @@ def _write_model(run: TrainedRun, codes: Path | None, to: Path) -> None:
     import torch
 
     from ...checkpoints.loading import load_checkpoint
+    from ...checkpoints.mechanisms import check_code
     from .portable import portable
 
     name = str(run.checkpoint)
-    state = portable(load_checkpoint(name), name, DATA)
+    trained = load_checkpoint(name)
+    check_code(name, trained)
+    state = portable(trained, name, DATA)
     checkpoint = to / MEAN
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     with replacing(checkpoint) as temporary:
