@@ -91,13 +91,13 @@ def save_every_interval(save: Function) -> Function:
         updates = trainer.get_num_updates()
         is_last = updates == trainer.cfg.optimization.max_update
         if cfg.no_epoch_checkpoints and every > 0 and (is_last or updates % every == 0):
-            # fairseq gives an update its own checkpoint only inside an epoch, so this one goes on;
-            # where it makes no copies (asynchronously), it would lack the best one then
+            # fairseq gives an update its own checkpoint only inside an epoch, so this epoch goes
+            # on for it. Not with asynchronous writing: the best checkpoint would be missing
             inside = {"epoch": epochs.epoch, "state_dict": epochs.state_dict}
             epochs = SimpleNamespace(**inside, end_of_epoch=lambda: False)
-            if is_last:  # of which every update is a multiple
+            if is_last:
                 cfg = copy(cfg)
-                cfg.save_interval_updates = 1
+                cfg.save_interval_updates = 1  # every number of updates is a multiple of it
         return save(cfg, trainer, epochs, value)
 
     return save_checkpoint

@@ -165,7 +165,10 @@ def check_replaceable(folder: Path) -> None:
     if folder.is_dir() and ((folder / ".stamp").exists() or not any(folder.iterdir())):
         return
     if folder.exists():
-        raise UserError(f"{folder}: is somebody's, and would be replaced; move it, or change --out")
+        raise UserError(
+            f"{folder}: dc-nmt prepare did not make this folder, and would replace it; move it, "
+            "or give another --out"
+        )
 
 
 @contextmanager
@@ -176,7 +179,7 @@ def making_once(folder: Path, stamp: str = "") -> Iterator[Path]:
     a failure the log alone remains, and the folder is what it was.
 
     Raises:
-        UserError: the folder is to have a stamp, and is somebody's
+        UserError: the folder is to have a stamp, and somebody else made it
     """
     if stamp:
         check_replaceable(folder)

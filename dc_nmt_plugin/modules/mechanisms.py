@@ -187,7 +187,7 @@ class Mechanism:
             if problem:
                 raise ValueError(problem)
         all_values = {**{option.name: option.default for option in self.options}, **values}
-        # a module alone may be in the lowest layer: nothing is wrong with it there
+        # a module alone has no layer: leave out what is wrong in the lowest layer alone
         for problem in self.problems(all_values, highest_layer=2, names=names):
             raise ValueError(problem)
 

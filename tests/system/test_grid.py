@@ -169,6 +169,8 @@ def test_damaged_files_of_jobs_and_a_job_that_begins(cwd):
     beginning = subprocess.Popen(["bash", "-c", "sleep 60; : submitit"])
     job = {"on": "here", "job": str(beginning.pid), "log": "x"}
     file_of(runs[0]).write_text(json.dumps(job))
+    while b"submitit" not in Path(f"/proc/{beginning.pid}/cmdline").read_bytes():
+        time.sleep(0.01)
     assert "starting" in status_table(runs[:1])
     beginning.kill()
     beginning.wait()

@@ -21,7 +21,7 @@ UNKNOWN = re.compile(r"<{1,2}unk>{1,2}")
 # of --results-path, with fairseq's name of the set
 _FILE = re.compile(r"generate-((?:train|valid|test)\d*)\.txt")
 _NUMBERED = re.compile(r"[STHDP]-\d+\t")
-_HYPOTHESIS = re.compile(r"H-(\d+)\t\S+\t?(.*)")
+_HYPOTHESIS = re.compile(r"H-(\d+)\t(\S+)\t?(.*)")
 _TARGET = re.compile(r"T-(\d+)\t(.*)")
 _LEFT_OUT = re.compile(r"([\d,]+) samples have invalid sizes and will be skipped")
 _SPEED = re.compile(
@@ -75,6 +75,7 @@ def read_generated(
     logged = stream_lines(log, errors="replace") if log else ()
     lines = read_lines(path, fix=True)
     messages = [line for line in (*lines, *logged) if not _NUMBERED.match(line)]
+    _check_is_whole(path, messages)
     generated = Generated(*_sides(path, lines))
     named = _FILE.match(Path(path).name)
     generated.subset = named[1] if named else None
@@ -85,28 +86,38 @@ def read_generated(
             generated.subset = settings.get("gen_subset") or generated.subset
             generated.search = _search_of(settings)
             generated.joined_by = settings.get("post_process")
-        elif match := _LEFT_OUT.search(message):
-            raise UserError(
-                f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
-                "score of the others would not be one of this test set"
-            )
         elif match := _SPEED.search(message):
             generated.sentences_per_second = float(match[1])
             generated.tokens_per_second = float(match[2])
     return generated
 
 
+def _check_is_whole(path: object, messages: Iterable[str]) -> None:
+    """Raises UserError if fairseq-generate has left sentences out."""
+    for match in filter(None, map(_LEFT_OUT.search, messages)):
+        raise UserError(
+            f"{path}: fairseq-generate left out {match[1]} sentences that are too long: a "
+            "score of the others would not be one of this test set"
+        )
+
+
 def _sides(path: object, lines: Iterable[str]) -> tuple[list[str], list[str]]:
     """Returns the best hypotheses in order, and the references, unless one is missing.
 
     Raises:
-        UserError: no hypotheses, a sentence number is missing, or a sentence has two references
+        UserError: no hypotheses, a score that is not a number, or a sentence without hypothesis or
+            with two references
     """
     best: dict[int, str] = {}
     targets: dict[int, str] = {}
     for line in lines:
         if match := _HYPOTHESIS.fullmatch(line):
-            best.setdefault(int(match[1]), remove_bpe(match[2]))
+            if match[2] == "nan":
+                raise UserError(
+                    f"{path}: the score of sentence {match[1]} (H-{match[1]}) is not a number: the "
+                    "model is broken, and so is its translation"
+                )
+            best.setdefault(int(match[1]), remove_bpe(match[3]))
         elif match := _TARGET.fullmatch(line):
             if int(match[1]) in targets:
                 raise UserError(

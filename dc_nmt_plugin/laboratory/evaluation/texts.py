@@ -31,7 +31,7 @@ class TextFiles:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Returns the kinds of problems (of text/checks.py) that are none in tokenised text."""
+        """Returns the kinds of problems (of raw_text/checks.py) that are none in tokenised text."""
         return ("pieces",) if self.tokenizer == "split" else ()
 
     @property
@@ -194,7 +194,7 @@ def _read_reference(
 ) -> list[str]:
     """Reads a reference that has a sentence for each of `count` hypotheses, and can be scored.
 
-    `allowed` has the kinds of problems (of text/checks.py) that are accepted here.
+    `allowed` has the kinds of problems (of raw_text/checks.py) that are accepted here.
     """
     lines = read_lines(path)
     if count != len(lines):

@@ -24,7 +24,7 @@ from ..table import format_table
 from .execution import duration
 
 FOLDER = "jobs"  # beside the runs: what submitit writes, and the logs of the jobs
-LAST_LINES = 500  # of a log; a training that goes on begins with some hundred others
+LAST_LINES = 500  # of a log; a continued training first prints some hundred other lines
 PYTHON = f"{shlex.quote(sys.executable)} -P"  # also where sbatch does not hand the environment on
 
 

@@ -233,23 +233,23 @@ def _multiplies_bfloat16(run: PlannedRun) -> bool:
 # -- a run, which its training and its evaluation share ----------------------------------------
 
 
-def chosen_settings(recipe: Recipe, options: Experiment) -> TaskSettings:
-    """Returns the settings that the recipe and the options choose."""
-    settings = settings_of(recipe, options.arch, options.size, options.like)
-    if options.sample:
+def chosen_settings(recipe: Recipe, experiment: Experiment) -> TaskSettings:
+    """Returns the settings that the recipe and the experiment choose."""
+    settings = settings_of(recipe, experiment.arch, experiment.size, experiment.like)
+    if experiment.sample:
         settings = for_sample(settings)
-    if options.average is not None:
-        settings = replace(settings, average=options.average)
+    if experiment.average is not None:
+        settings = replace(settings, average=experiment.average)
     return settings
 
 
-def planned_run(recipe: Recipe, options: Experiment, settings: TaskSettings) -> PlannedRun:
+def planned_run(recipe: Recipe, experiment: Experiment, settings: TaskSettings) -> PlannedRun:
     """Returns a run with its folder and its text."""
-    name = options.name or _default_name(recipe, options, settings)
+    name = experiment.name or _default_name(recipe, experiment, settings)
     text = PreparedText(
         recipe.source,
         recipe.target,
-        recipe.data_folder(options.out, options.sample),
+        recipe.data_folder(experiment.out, experiment.sample),
         recipe.task.bpe[settings.bpe].suffix,
     )
     return PlannedRun(
@@ -257,17 +257,17 @@ def planned_run(recipe: Recipe, options: Experiment, settings: TaskSettings) -> 
         settings.fairseq_task,
         settings.criterion,
         text,
-        recipe.output_folder(recipe.name, options.out, options.sample) / name,
+        recipe.output_folder(recipe.name, experiment.out, experiment.sample) / name,
     )
 
 
-def _default_name(recipe: Recipe, options: Experiment, settings: TaskSettings) -> str:
+def _default_name(recipe: Recipe, experiment: Experiment, settings: TaskSettings) -> str:
     """Returns the name of the run's folder: ARCH-SIZE-LIKE-sSEED, without empty parts."""
-    like = options.like or ""
-    if like == settings_of(recipe, options.arch, options.size).like:
+    like = experiment.like or ""
+    if like == settings_of(recipe, experiment.arch, experiment.size).like:
         like = ""  # the settings in use anyway
     like = re.sub(r"[^\w.-]+", "_", like)
-    parts = [settings.arch, settings.size, like, f"s{options.seed}"]
+    parts = [settings.arch, settings.size, like, f"s{experiment.seed}"]
     return "-".join(part for part in parts if part)
 
 

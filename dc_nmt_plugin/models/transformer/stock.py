@@ -1,4 +1,4 @@
-"""Checkpoints of fairseq's own ``transformer``: as a start of ours, and made of ours.
+"""Turns checkpoints of fairseq's own ``transformer`` into this plugin's, and back.
 
 This plugin stacks projections of the same input (q, k, v; or k, v of the source).
 """

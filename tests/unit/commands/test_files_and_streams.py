@@ -83,7 +83,7 @@ def test_text_of_a_user_is_not_replaced_by_a_recipe_s(here, capsys):
     (here / "other/data/bin/thesis.tex").write_text("mine")
     assert cli.main([*prepare, "other", "--dry-run"]) == 0
     script = capsys.readouterr().out
-    assert "other/data/bin: is somebody's, and would be" in refused(capsys, *prepare, "other")
+    assert "other/data/bin: dc-nmt prepare did not make" in refused(capsys, *prepare, "other")
     assert not (here / "other/data/raw").exists(), "nothing was prepared before"
     (here / "other/data/bin").rename(here / "other/data/raw")
     done = subprocess.run(["bash"], input=script, text=True, capture_output=True, check=False)
