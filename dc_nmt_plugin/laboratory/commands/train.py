@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import UsageError, UserError
-from ...flags import flag_name
-from ...modules.mechanisms import mechanisms
+from ...flags import USER_DIR_VARIABLE, flag_name
 from ..steps import Grid, GridRun
 from .parser import Parser, add_common, add_run, add_training, values_of
 from .runs import add_estimate, add_grid, do_runs, seeds_of
@@ -64,13 +64,8 @@ def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str, seed: int
     from ..recipes.plan import plan_training, visible_gpus
     from ..recipes.planned import Experiment, TrainOptions
 
-    for mechanism in mechanisms():
-        for setting in map(mechanism.setting, mechanism.options):
-            if setting in vars(args):
-                raise UserError(
-                    f"{flag_name(setting)}: is an option of dc-nmt, which would keep it from "
-                    f"{mechanism.name!r} in {mechanism.folder}; choose another name there."
-                )
+    if os.environ.get(USER_DIR_VARIABLE):  # set by --user-dir
+        _refuse_taken_options(args)
     elsewhere = args.dry_run or args.on is not None
     if not elsewhere and (args.gpus or 0) > visible_gpus():
         raise UsageError(f"--gpus {args.gpus}: this machine has {visible_gpus()}")
@@ -81,3 +76,16 @@ def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str, seed: int
     if flags:
         planned.check_flags(elsewhere=elsewhere)
     return planned
+
+
+def _refuse_taken_options(args: argparse.Namespace) -> None:
+    """Refuses mechanisms of the user's own with a flag that dc-nmt would keep from them."""
+    from ...modules.mechanisms import mechanisms
+
+    for mechanism in mechanisms():
+        for setting in map(mechanism.setting, mechanism.options):
+            if setting in vars(args):
+                raise UserError(
+                    f"{flag_name(setting)}: is an option of dc-nmt, which would keep it from "
+                    f"{mechanism.name!r} in {mechanism.folder}; choose another name there."
+                )
