@@ -5,14 +5,15 @@ set -euo pipefail
 USER_DIR=$(python -P -c "import dc_nmt_plugin; print(dc_nmt_plugin.__path__[0])")
 
 DATA=runs/europarl_en_fr/data
+mkdir -p "$DATA"
 
 # text of europarl_en_fr
-mkdir -p "$DATA/raw"
+mkdir "$DATA/raw"
 dc-nmt recipe text europarl_en_fr --work "$DATA/corpora" --downloads runs/downloads \
   --out "$DATA/raw"
 
 # learn and apply BPE (10000 operations)
-mkdir -p "$DATA/bpe"
+mkdir "$DATA/bpe"
 cat "$DATA/raw/tokenised/train.en" "$DATA/raw/tokenised/train.fr" > "$DATA/bpe/both"
 subword-nmt learn-bpe -s 10000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
 rm "$DATA/bpe/both"

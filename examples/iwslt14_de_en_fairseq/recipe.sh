@@ -5,14 +5,15 @@ set -euo pipefail
 USER_DIR=$(python -P -c "import dc_nmt_plugin; print(dc_nmt_plugin.__path__[0])")
 
 DATA=runs/iwslt14_de_en_fairseq/data
+mkdir -p "$DATA"
 
 # text of iwslt14_de_en_fairseq
-mkdir -p "$DATA/raw"
+mkdir "$DATA/raw"
 dc-nmt recipe text iwslt14_de_en_fairseq --work "$DATA/corpora" --downloads runs/downloads \
   --out "$DATA/raw"
 
 # learn and apply BPE (10000 operations)
-mkdir -p "$DATA/bpe"
+mkdir "$DATA/bpe"
 cat "$DATA/raw/tokenised/train.de" "$DATA/raw/tokenised/train.en" > "$DATA/bpe/both"
 subword-nmt learn-bpe -s 10000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
 rm "$DATA/bpe/both"

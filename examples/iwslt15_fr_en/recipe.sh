@@ -5,14 +5,15 @@ set -euo pipefail
 USER_DIR=$(python -P -c "import dc_nmt_plugin; print(dc_nmt_plugin.__path__[0])")
 
 DATA=runs/iwslt15_fr_en/data
+mkdir -p "$DATA"
 
 # text of iwslt15_fr_en
-mkdir -p "$DATA/raw"
+mkdir "$DATA/raw"
 dc-nmt recipe text iwslt15_fr_en --work "$DATA/corpora" --downloads runs/downloads \
   --out "$DATA/raw"
 
 # learn and apply BPE (31000 operations)
-mkdir -p "$DATA/bpe"
+mkdir "$DATA/bpe"
 cat "$DATA/raw/tokenised/train.fr" "$DATA/raw/tokenised/train.en" > "$DATA/bpe/both"
 subword-nmt learn-bpe -s 31000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
 rm "$DATA/bpe/both"

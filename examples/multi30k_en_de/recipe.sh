@@ -6,14 +6,15 @@ export CUDA_VISIBLE_DEVICES= # the CPU
 USER_DIR=$(python -P -c "import dc_nmt_plugin; print(dc_nmt_plugin.__path__[0])")
 
 DATA=runs/multi30k_en_de/data
+mkdir -p "$DATA"
 
 # text of multi30k_en_de
-mkdir -p "$DATA/raw"
+mkdir "$DATA/raw"
 dc-nmt recipe text multi30k_en_de --work "$DATA/corpora" --downloads runs/downloads \
   --out "$DATA/raw"
 
 # learn and apply BPE (4000 operations)
-mkdir -p "$DATA/bpe"
+mkdir "$DATA/bpe"
 cat "$DATA/raw/tokenised/train.en" "$DATA/raw/tokenised/train.de" > "$DATA/bpe/both"
 subword-nmt learn-bpe -s 4000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
 rm "$DATA/bpe/both"

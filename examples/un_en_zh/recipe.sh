@@ -5,14 +5,15 @@ set -euo pipefail
 USER_DIR=$(python -P -c "import dc_nmt_plugin; print(dc_nmt_plugin.__path__[0])")
 
 DATA=runs/un_en_zh/data
+mkdir -p "$DATA"
 
 # text of un_en_zh
-mkdir -p "$DATA/raw"
+mkdir "$DATA/raw"
 dc-nmt recipe text un_en_zh --work "$DATA/corpora" --any-counts --downloads runs/downloads \
   --out "$DATA/raw"
 
 # learn and apply BPE (25000 operations)
-mkdir -p "$DATA/bpe"
+mkdir "$DATA/bpe"
 subword-nmt learn-bpe -s 25000 -i "$DATA/raw/tokenised/train.en" -o "$DATA/bpe/codes.en"
 for file in train.en valid.en test.en; do
   subword-nmt apply-bpe -c "$DATA/bpe/codes.en" --num-workers 2 -i "$DATA/raw/tokenised/$file" \

@@ -5,14 +5,15 @@ set -euo pipefail
 USER_DIR=$(python -P -c "import dc_nmt_plugin; print(dc_nmt_plugin.__path__[0])")
 
 DATA=runs/wmt13_es_en/data
+mkdir -p "$DATA"
 
 # text of wmt13_es_en
-mkdir -p "$DATA/raw"
+mkdir "$DATA/raw"
 dc-nmt recipe text wmt13_es_en --work "$DATA/corpora" --downloads runs/downloads \
   --out "$DATA/raw"
 
 # learn and apply BPE (50000 operations)
-mkdir -p "$DATA/bpe"
+mkdir "$DATA/bpe"
 subword-nmt learn-bpe -s 50000 -i "$DATA/raw/tokenised/train.es" -o "$DATA/bpe/codes.es"
 for file in train.es valid.es test.es; do
   subword-nmt apply-bpe -c "$DATA/bpe/codes.es" --num-workers 2 -i "$DATA/raw/tokenised/$file" \

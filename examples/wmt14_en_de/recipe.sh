@@ -5,14 +5,15 @@ set -euo pipefail
 USER_DIR=$(python -P -c "import dc_nmt_plugin; print(dc_nmt_plugin.__path__[0])")
 
 DATA=runs/wmt14_en_de/data
+mkdir -p "$DATA"
 
 # text of wmt14_en_de
-mkdir -p "$DATA/raw"
+mkdir "$DATA/raw"
 dc-nmt recipe text wmt14_en_de --work "$DATA/corpora" --downloads runs/downloads \
   --out "$DATA/raw"
 
 # learn and apply BPE (32000 operations)
-mkdir -p "$DATA/bpe"
+mkdir "$DATA/bpe"
 cat "$DATA/raw/tokenised/train.en" "$DATA/raw/tokenised/train.de" > "$DATA/bpe/both"
 subword-nmt learn-bpe -s 32000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
 rm "$DATA/bpe/both"

@@ -5,14 +5,15 @@ set -euo pipefail
 USER_DIR=$(python -P -c "import dc_nmt_plugin; print(dc_nmt_plugin.__path__[0])")
 
 DATA=runs/wmt16_en_de/data
+mkdir -p "$DATA"
 
 # text of wmt16_en_de
-mkdir -p "$DATA/raw"
+mkdir "$DATA/raw"
 dc-nmt recipe text wmt16_en_de --work "$DATA/corpora" --downloads runs/downloads \
   --out "$DATA/raw"
 
 # learn and apply BPE (50000 operations)
-mkdir -p "$DATA/bpe"
+mkdir "$DATA/bpe"
 subword-nmt learn-bpe -s 50000 -i "$DATA/raw/tokenised/train.en" -o "$DATA/bpe/codes.en"
 for file in train.en valid.en test.en newstest2015.en newstest2016.en; do
   subword-nmt apply-bpe -c "$DATA/bpe/codes.en" --num-workers 2 -i "$DATA/raw/tokenised/$file" \

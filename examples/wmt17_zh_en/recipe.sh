@@ -5,14 +5,15 @@ set -euo pipefail
 USER_DIR=$(python -P -c "import dc_nmt_plugin; print(dc_nmt_plugin.__path__[0])")
 
 DATA=runs/wmt17_zh_en/data
+mkdir -p "$DATA"
 
 # text of wmt17_zh_en
-mkdir -p "$DATA/raw"
+mkdir "$DATA/raw"
 dc-nmt recipe text wmt17_zh_en --work "$DATA/corpora" --any-counts --downloads runs/downloads \
   --out "$DATA/raw"
 
 # learn and apply BPE (32000 operations)
-mkdir -p "$DATA/bpe-separate"
+mkdir "$DATA/bpe-separate"
 subword-nmt learn-bpe -s 32000 -i "$DATA/raw/tokenised/train.zh" -o "$DATA/bpe-separate/codes.zh"
 for file in train.zh valid.zh test.zh; do
   subword-nmt apply-bpe -c "$DATA/bpe-separate/codes.zh" --num-workers 2 \

@@ -65,6 +65,20 @@ def test_a_script_leaves_the_translation_and_scores_of_dc_nmt_run(recipe, cwd, c
     assert records[0].settings == records[1].settings
 
 
+def test_a_script_stops_where_a_text_is_prepared(recipe, cwd, capsys):
+    """Other codes would come under the stamp, and under models that were trained with the first."""
+    assert cli.main(["prepare", "mine"]) == 0
+    codes = (recipe / "data/bpe/codes").read_bytes()
+    changed = (recipe / "recipe.yaml").read_text().replace("operations: 100", "operations: 50")
+    (recipe / "recipe.yaml").write_text(changed)
+    capsys.readouterr()
+    assert cli.main(["prepare", "mine", "--dry-run"]) == 0
+    (cwd / "x.sh").write_text(capsys.readouterr().out)
+    code, output = forks.run_script(cwd / "x.sh", cwd)
+    assert code != 0 and "data/raw" in output and "exists" in output
+    assert (recipe / "data/bpe/codes").read_bytes() == codes
+
+
 def test_a_script_of_several_runs_has_them_all_and_their_table(recipe, cwd, capsys):
     words = ["run", "mine", "transformer_standard", "transformer_dc", "--seeds", "1,2"]
     assert cli.main([*words, *SMALL, "--dry-run"]) == 0

@@ -132,7 +132,10 @@ def status_table(runs: Sequence[GridRun]) -> str:
     rows = []
     for run in runs:
         job = job_of(run)
-        rows.append([run.name, _state(run, job), updates_text(run), job.log if job else ""])
+        state = _state(run, job)
+        # a program that outlived dc-nmt has written no log
+        made = f"{run.updates:,} updates" if state == "done" else updates_text(run)
+        rows.append([run.name, state, made, job.log if job else ""])
     return format_table(["run", "state", "training", "log"], rows)
 
 

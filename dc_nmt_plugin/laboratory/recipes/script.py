@@ -53,6 +53,8 @@ def _stage(stage: Stage, names: dict[str, str]) -> Iterator[str]:
     for name, path in new.items():
         yield f"{name}={quoted(path)}"
     names |= new
+    if any(step.stamp for step in stage.steps):
+        yield f"mkdir -p {_word(str(stage.folder), names)}"
     yield from map(comment, stage.notes)
     for step in stage.steps:
         yield from _step(step, names)
@@ -62,7 +64,9 @@ def _step(step: Step, names: Mapping[str, str]) -> Iterator[str]:
     yield f"\n{comment(step.name)}"
     lines = step.lines(step.folder)
     if step.log is None and not lines[0].words[0].startswith("fairseq-"):  # these make it
-        yield f"mkdir -p {_word(str(step.folder), names)}"
+        # an existing text belongs to trained models: the list stops there
+        command = "mkdir" if step.stamp else "mkdir -p"
+        yield f"{command} {_word(str(step.folder), names)}"
     for line in lines:
         if line.is_check:
             continue

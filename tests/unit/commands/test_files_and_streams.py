@@ -87,7 +87,7 @@ def test_text_of_a_user_is_not_replaced_by_a_recipe_s(here, capsys):
     assert not (here / "other/data/raw").exists(), "nothing was prepared before"
     (here / "other/data/bin").rename(here / "other/data/raw")
     done = subprocess.run(["bash"], input=script, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr  # a list replaces no folder
+    assert done.returncode == 1 and "other/data/raw" in done.stderr  # mkdir
     assert (here / "other/data/raw/thesis.tex").read_text() == "mine"
     assert before == {path: path.read_bytes() for path in raw.iterdir()}
 
