@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import UsageError, UserError
-from ...flags import flag_name
-from ...modules.mechanisms import mechanisms
+from ...flags import USER_DIR_VARIABLE, flag_name
 from ..steps import Grid, GridRun
 from .parser import Parser, add_common, add_run, add_training, values_of
 from .runs import add_estimate, add_grid, do_runs, seeds_of
@@ -59,10 +59,9 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str, seed: int) -> TrainPlan:
-    """Plans the training of one architecture; refuses flags that this machine cannot follow."""
-    from ..recipes.plan import plan_training, visible_gpus
-    from ..recipes.planned import Experiment, TrainOptions
+def _refuse_taken_flags(args: argparse.Namespace) -> None:
+    """Refuses mechanisms of the user's own whose flags would not get through to fairseq-train."""
+    from ...modules.mechanisms import mechanisms
 
     for mechanism in mechanisms():
         for setting in map(mechanism.setting, mechanism.options):
@@ -71,6 +70,15 @@ def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str, seed: int
                     f"{flag_name(setting)}: is an option of dc-nmt, which would keep it from "
                     f"{mechanism.name!r} in {mechanism.folder}; choose another name there."
                 )
+
+
+def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str, seed: int) -> TrainPlan:
+    """Plans the training of one architecture; refuses flags that this machine cannot follow."""
+    from ..recipes.plan import plan_training, visible_gpus
+    from ..recipes.planned import Experiment, TrainOptions
+
+    if USER_DIR_VARIABLE in os.environ:  # which --user-dir sets, too
+        _refuse_taken_flags(args)
     elsewhere = args.dry_run or args.on is not None
     if not elsewhere and (args.gpus or 0) > visible_gpus():
         raise UsageError(f"--gpus {args.gpus}: this machine has {visible_gpus()}")
