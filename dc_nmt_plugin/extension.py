@@ -144,7 +144,7 @@ def register_self_attention(
             contradictions=tuple(contradictions),
             folder=_folder(class_.__module__),
             reference=reference,
-            source=source_digest(class_),
+            source=class_digest(class_),
             encoder_only=encoder_only,
         )
         _check(kind, (*_OF_SELF_ATTENTION, *_ON_REQUEST), needed=_OF_SELF_ATTENTION)
@@ -180,7 +180,7 @@ def register_source_feature(
             tuple(options),
             contradictions=tuple(contradictions),
             folder=_folder(class_.__module__),
-            source=source_digest(class_),
+            source=class_digest(class_),
             aggregates=aggregates,
         )
         _check(feature, _OF_AGGREGATION if aggregates else _OF_ATTENTION)
@@ -198,7 +198,7 @@ def _folder(module: str) -> str:
     return os.path.dirname(os.path.abspath(file))
 
 
-def source_digest(class_: type) -> str:
+def class_digest(class_: type) -> str:
     """Returns twelve hexadecimal digits of a class's source, and of what it uses in its folder.
 
     Comments, docstrings, layout and the decorator that registers the class change no digit, nor do

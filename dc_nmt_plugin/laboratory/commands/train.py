@@ -59,13 +59,26 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
+def _refuse_taken_flags(args: argparse.Namespace) -> None:
+    """Refuses mechanisms of the user's own whose flags would not get through to fairseq-train."""
+    from ...modules.mechanisms import mechanisms
+
+    for mechanism in mechanisms():
+        for setting in map(mechanism.setting, mechanism.options):
+            if setting in vars(args):
+                raise UserError(
+                    f"{flag_name(setting)}: is an option of dc-nmt, which would keep it from "
+                    f"{mechanism.name!r} in {mechanism.folder}; choose another name there."
+                )
+
+
 def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str, seed: int) -> TrainPlan:
     """Plans the training of one architecture; refuses flags that this machine cannot follow."""
     from ..recipes.plan import plan_training, visible_gpus
     from ..recipes.planned import Experiment, TrainOptions
 
-    if os.environ.get(USER_DIR_VARIABLE):  # set by --user-dir
-        _refuse_taken_options(args)
+    if USER_DIR_VARIABLE in os.environ:  # which --user-dir sets, too
+        _refuse_taken_flags(args)
     elsewhere = args.dry_run or args.on is not None
     if not elsewhere and (args.gpus or 0) > visible_gpus():
         raise UsageError(f"--gpus {args.gpus}: this machine has {visible_gpus()}")
@@ -76,16 +89,3 @@ def plan_of(args: argparse.Namespace, flags: Sequence[str], arch: str, seed: int
     if flags:
         planned.check_flags(elsewhere=elsewhere)
     return planned
-
-
-def _refuse_taken_options(args: argparse.Namespace) -> None:
-    """Refuses mechanisms of the user's own with a flag that dc-nmt would keep from them."""
-    from ...modules.mechanisms import mechanisms
-
-    for mechanism in mechanisms():
-        for setting in map(mechanism.setting, mechanism.options):
-            if setting in vars(args):
-                raise UserError(
-                    f"{flag_name(setting)}: is an option of dc-nmt, which would keep it from "
-                    f"{mechanism.name!r} in {mechanism.folder}; choose another name there."
-                )
