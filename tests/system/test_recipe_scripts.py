@@ -14,6 +14,7 @@ from dc_nmt_plugin.laboratory.recipes import plan, preparation
 from dc_nmt_plugin.runs.record import read_record
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+TEXT = EXAMPLES.parents[1] / "shared/data/multi30k"  # beside some checkouts
 SMALL = ["--max-update", "4", "--average", "2"]
 for side in ("encoder", "decoder"):
     SMALL += [f"--{side}-layers", "1", f"--{side}-embed-dim", "16", f"--{side}-ffn-embed-dim", "16"]
@@ -51,18 +52,32 @@ def printed(words, folder, capsys):
     return output
 
 
-def test_a_script_leaves_the_translation_and_scores_of_dc_nmt_run(recipe, cwd, capsys):
-    words = ["run", "mine", "transformer_dc", "--gpus", "0", *SMALL]
+MULTI30K = ["multi30k_en_de", "transformer_dc", "--fp32", "--sample", "100"]
+MULTI30K += ["--raw", str(TEXT), "--max-update", "6"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["mine", "transformer_dc", *SMALL],
+        pytest.param(
+            MULTI30K, marks=pytest.mark.skipif(not TEXT.is_dir(), reason="needs its text")
+        ),
+    ],
+    ids=["own text", "Multi30k"],
+)
+def test_a_script_leaves_the_translation_and_scores_of_dc_nmt_run(words, recipe, cwd, capsys):
+    words = ["run", *words, "--gpus", "0"]
     assert cli.main([*words, "--out", "run"]) == 0
     capsys.readouterr()
     output = printed([*words, "--out", "script"], cwd, capsys)
-    name = "transformer_dc-s1"
-    records = [read_record(cwd / place / name) for place in ("run", "script")]
-    scores = [[score.value for score in record.decodings[0].scores] for record in records]
+    folders = [path for place in ("run", "script") for path in (cwd / place).rglob("*-s1")]
+    one, other = (read_record(folder) for folder in folders)
+    scores = [[score.value for score in each.decodings[0].scores] for each in (one, other)]
     assert scores[0] == scores[1] and f"{scores[0][0]:.2f}" in output
-    files = [Path(place, name, "hypotheses.de").read_bytes() for place in ("run", "script")]
-    assert files[0] == files[1]
-    assert records[0].settings == records[1].settings
+    translations = [(folder / "hypotheses.de").read_bytes() for folder in folders]
+    assert translations[0] == translations[1]
+    assert one.settings == other.settings
 
 
 def test_a_script_stops_where_a_text_is_prepared(recipe, cwd, capsys):
