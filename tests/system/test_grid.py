@@ -23,7 +23,7 @@ from submitit.core.utils import DelayedSubmission
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import locked
-from dc_nmt_plugin.laboratory.commands import run, train
+from dc_nmt_plugin.laboratory.commands import run, runs
 from dc_nmt_plugin.laboratory.recipes import plan
 from dc_nmt_plugin.laboratory.recipes.execution import Progress
 from dc_nmt_plugin.laboratory.recipes.grid import run_here
@@ -283,7 +283,7 @@ def test_runs_side_by_side_train_on_one_gpu_each(recipe, monkeypatch):
     for gpus, processes in (("4", 1), ("0", 1), (None, 4)):
         words = ["mine", "transformer_dc", "--jobs", "2", *(["--gpus", gpus] if gpus else [])]
         args, flags = run.parser().parse_with_flags(words)
-        planned = train.plan_of(args, flags, "transformer_dc", 1)
+        planned = runs.plan_of(args, flags, "transformer_dc", 1)
         assert planned.tokens.processes == processes
         assert ("--gpus" in planned.command.words) == (gpus is not None)
         assert "4" not in planned.command.words

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from ...errors import UsageError
 from ..steps import Grid, GridRun
 from .parser import Parser, add_common, add_run, add_text, add_training, values_of
-from .runs import add_estimate, add_grid, do_runs, seeds_of, table_command
-from .train import plan_of
+from .runs import add_estimate, add_grid, do_runs, plan_of, seeds_of, table_command
 
 if TYPE_CHECKING:
     from ..recipes.plan import TrainPlan
