@@ -10,8 +10,8 @@ import shlex
 import signal
 import sys
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from ..steps import Command, GridRun, Line, command_text, how_it_ended, running
 from ..table import format_table
 from .execution import duration
 
+SAFE_PATH = "PYTHONSAFEPATH"
 FOLDER = "jobs"  # beside the runs: what submitit writes, and the logs of the jobs
 LAST_LINES = 500  # of a log; a continued training first prints some hundred other lines
 PYTHON = f"{shlex.quote(sys.executable)} -P"  # also where sbatch does not hand the environment on
@@ -82,9 +83,23 @@ def submitit() -> Any:
         raise UserError(
             "--jobs, --on: submitit is not installed: pip install 'dc_nmt_plugin[slurm]'"
         ) from error
-    # submitit starts python -m, which would import a yaml.py or torch.py of the working folder
-    os.environ["PYTHONSAFEPATH"] = "1"
     return submitit
+
+
+@contextmanager
+def safe_path() -> Iterator[None]:
+    """Makes the jobs that submitit starts here import nothing of the working folder.
+
+    It starts ``python -m``, for which Python would find a yaml.py or torch.py there first.
+    """
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[SAFE_PATH]
+        if before is not None:
+            os.environ[SAFE_PATH] = before
 
 
 # -- where the job of a run is -----------------------------------------------------------------
@@ -134,7 +149,8 @@ def status_table(runs: Sequence[GridRun]) -> str:
         job = job_of(run)
         state = _state(run, job)
         # a program that outlived dc-nmt has written no log
-        made = f"{run.updates:,} updates" if state == "done" else updates_text(run)
+        whole = f"{run.updates:,} of {run.updates:,} updates"
+        made = whole if state == "done" and run.updates else updates_text(run)
         rows.append([run.name, state, made, job.log if job else ""])
     return format_table(["run", "state", "training", "log"], rows)
 

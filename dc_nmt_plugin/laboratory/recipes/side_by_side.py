@@ -18,6 +18,7 @@ from .jobs import (
     folder_of,
     lines_of,
     remember,
+    safe_path,
     submitit,
     updates_text,
 )
@@ -72,7 +73,9 @@ def _start(run: GridRun, slot: int, jobs: int, gpus: int) -> Any:
         executor.update_parameters(gpus_per_node=1, visible_gpus=(slot % gpus,))
     else:
         environment["OMP_NUM_THREADS"] = str(max(1, usable_cpus() // jobs))
-    job = executor.submit(JobCommands(lines_of(run.commands), environment, ends_on_request=True))
+    commands = JobCommands(lines_of(run.commands), environment, ends_on_request=True)
+    with safe_path():
+        job = executor.submit(commands)
     remember(run, "here", job)
     return job
 

@@ -20,6 +20,7 @@ from .jobs import (
     job_of,
     lines_of,
     remember,
+    safe_path,
     state_on_slurm,
     submitit,
 )
@@ -60,7 +61,7 @@ def submit(grid: Grid, cluster: Cluster) -> list[str]:
     lines = [*busy.values(), *_useless(runs, cluster.gpus)]
     if not runs:
         return lines
-    with _all_or_nothing(folder_of(runs[0])) as jobs:
+    with _all_or_nothing(folder_of(runs[0])) as jobs, safe_path():
         lines += _submit(replace(grid, runs=runs), cluster, jobs)
     return lines
 

@@ -454,7 +454,8 @@ def test_the_pages_of_results_show_the_stored_numbers():
 
 def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
     kept_runs = {path.parents[1] for path in EXAMPLES.glob("*/runs/**/run.json")}
-    kept_runs = {home for home in kept_runs if home.name != "claims"}  # compared in claims.json
+    # compared in claims.json; without a table until all its seeds are there
+    kept_runs = {home for home in kept_runs if home.name not in ("claims", "control")}
     assert kept_runs
     for home in kept_runs:
         table = ResultTable.read((home.parent if home.name == "runs" else home) / "results.json")
