@@ -19,7 +19,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -222,26 +222,38 @@ def _statements(file: Path, name: str | None, read: set[Path]) -> list[str]:
     """
     read.add(file)
     tree = ast.parse(file.read_bytes())
+    _strip(tree)
     names = {name} if name else set().union(*map(_defined, tree.body))
     used: list[ast.stmt] = []
     while more := [step for step in tree.body if step not in used and names & _defined(step)]:
         used += more
-        for node in (node for step in more for node in ast.walk(step)):
-            if isinstance(node, ast.ClassDef):
-                node.decorator_list = []  # valid values and help of options change no formula
-            if isinstance(node, ast.Name):
-                names.add(node.id)
-            body = getattr(node, "body", None)
-            if isinstance(body, list):  # without docstrings
-                body[:] = [part for part in body if not _is_text(part)]
+        nodes = (node for step in more for node in ast.walk(step))
+        names.update(node.id for node in nodes if isinstance(node, ast.Name))
     texts = [ast.unparse(step) for step in tree.body if step in used]
-    for step in used:
-        if isinstance(step, ast.ImportFrom) and step.level == 1:
-            for module in {step.module or alias.name for alias in step.names}:
-                beside = file.parent / f"{module.replace('.', '/')}.py"
-                if beside.is_file() and beside not in read:
-                    texts += _statements(beside, None, read)
+    for beside in _files_beside(file, used):
+        if beside not in read:
+            texts += _statements(beside, None, read)
     return texts
+
+
+def _strip(tree: ast.Module) -> None:
+    """Takes out what changes no formula: docstrings, and valid values and help of options."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            node.decorator_list = []
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            body[:] = [part for part in body if not _is_text(part)]
+
+
+def _files_beside(file: Path, steps: Sequence[ast.stmt]) -> Iterator[Path]:
+    """Yields the files of ``from .file import name`` and ``from . import file``."""
+    for step in steps:
+        if isinstance(step, ast.ImportFrom) and step.level == 1:
+            for module in sorted({step.module or alias.name for alias in step.names}):
+                beside = file.parent / f"{module.replace('.', '/')}.py"
+                if beside.is_file():
+                    yield beside
 
 
 def _defined(step: ast.stmt) -> set[str]:
