@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, nullcontext, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from subprocess import PIPE, STDOUT
@@ -26,8 +25,10 @@ from ..steps import (
     is_made,
     making_once,
     running,
+    variable,
 )
 
+NO_GPU = ("CUDA_VISIBLE_DEVICES", "")
 LAST_LINES = 15  # of a log, shown after a failure
 
 
@@ -60,21 +61,8 @@ def execute(commands: Iterable[Command], progress: Progress) -> None:
         if command.stage is None:
             _call(command, progress)
         else:
-            with hiding_gpus() if command.stage.hides_gpus else nullcontext():
+            with variable(*NO_GPU) if command.stage.hides_gpus else nullcontext():
                 _run_stage(command.stage, progress)
-
-
-@contextmanager
-def hiding_gpus() -> Iterator[None]:
-    """Hides the GPUs from all programs."""
-    before = os.environ.get("CUDA_VISIBLE_DEVICES")
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    try:
-        yield
-    finally:
-        del os.environ["CUDA_VISIBLE_DEVICES"]
-        if before is not None:
-            os.environ["CUDA_VISIBLE_DEVICES"] = before
 
 
 def _call(command: Command, progress: Progress) -> None:

@@ -10,8 +10,8 @@ import shlex
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +23,8 @@ from ..steps import Command, GridRun, Line, command_text, how_it_ended, running
 from ..table import format_table
 from .execution import duration
 
-SAFE_PATH = "PYTHONSAFEPATH"
+# submitit starts python -m, for which a yaml.py or torch.py of the working folder would come first
+SAFE_PATH = ("PYTHONSAFEPATH", "1")
 FOLDER = "jobs"  # beside the runs: what submitit writes, and the logs of the jobs
 LAST_LINES = 500  # of a log; a continued training first prints some hundred other lines
 PYTHON = f"{shlex.quote(sys.executable)} -P"  # also where sbatch does not hand the environment on
@@ -84,22 +85,6 @@ def submitit() -> Any:
             "--jobs, --on: submitit is not installed: pip install 'dc_nmt_plugin[slurm]'"
         ) from error
     return submitit
-
-
-@contextmanager
-def safe_path() -> Iterator[None]:
-    """Makes the jobs that submitit starts here import nothing of the working folder.
-
-    It starts ``python -m``, for which Python would find a yaml.py or torch.py there first.
-    """
-    before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        del os.environ[SAFE_PATH]
-        if before is not None:
-            os.environ[SAFE_PATH] = before
 
 
 # -- where the job of a run is -----------------------------------------------------------------

@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...machine import usable_cpus
-from ..steps import GridRun
+from ..steps import GridRun, variable
 from .execution import Progress
 from .jobs import (
     PYTHON,
+    SAFE_PATH,
     JobCommands,
     folder_of,
     lines_of,
     remember,
-    safe_path,
     submitit,
     updates_text,
 )
@@ -74,7 +74,7 @@ def _start(run: GridRun, slot: int, jobs: int, gpus: int) -> Any:
     else:
         environment["OMP_NUM_THREADS"] = str(max(1, usable_cpus() // jobs))
     commands = JobCommands(lines_of(run.commands), environment, ends_on_request=True)
-    with safe_path():
+    with variable(*SAFE_PATH):
         job = executor.submit(commands)
     remember(run, "here", job)
     return job

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UserError
-from ..steps import Grid, GridRun
+from ..steps import Grid, GridRun, variable
 from .jobs import (
     PYTHON,
+    SAFE_PATH,
     JobCommands,
     file_of,
     folder_of,
     job_of,
     lines_of,
     remember,
-    safe_path,
     state_on_slurm,
     submitit,
 )
@@ -61,7 +61,7 @@ def submit(grid: Grid, cluster: Cluster) -> list[str]:
     lines = [*busy.values(), *_useless(runs, cluster.gpus)]
     if not runs:
         return lines
-    with _all_or_nothing(folder_of(runs[0])) as jobs, safe_path():
+    with _all_or_nothing(folder_of(runs[0])) as jobs, variable(*SAFE_PATH):
         lines += _submit(replace(grid, runs=runs), cluster, jobs)
     return lines
 
