@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import regex
 
 from ...text.languages import known_as
+from .moses import FastMoses
 
 # moses-a splits hyphens inside words to " @-@ "; as in the recipes, jieba segments Chinese
 MOSES = ("moses", "moses-a")
@@ -68,7 +68,4 @@ def moses_tokenizer(name: str, lang: str) -> Callable[[str], str]:
         from rjieba import cut
 
         return lambda line: " ".join(" ".join(cut(line)).split())
-    from sacremoses import MosesTokenizer
-
-    moses = MosesTokenizer(lang=lang)
-    return partial(moses.tokenize, aggressive_dash_splits=name == "moses-a", return_str=True)
+    return FastMoses(lang, hyphens=name == "moses-a")
