@@ -7,8 +7,10 @@ import os
 from typing import Any
 
 import torch
+from fairseq.binarizer import FileBinarizer
+from fairseq.tokenizer import tokenize_line
 
-from ..speed import optimizer_step
+from ..speed import binarising, optimizer_step
 from .change import Function, change, replace
 
 
@@ -89,3 +91,38 @@ def clip_all_gradients_at_once(stock: Function) -> Function:
         return stock(params, max_norm, aggregate_norm_fn) if norm is None else norm
 
     return clip_grad_norm_
+
+
+@replace(
+    {
+        "fairseq.data.dictionary:Dictionary._add_file_to_dictionary_single_worker": "3ac661c61ad2",
+        "fairseq.binarizer:FileBinarizer.multiprocess_dataset": "a869389ac60d",
+    },
+    reason="fairseq-preprocess calls five functions for each word, and begins with the first part "
+    "of a text when its workers have done the others",
+    test="tests/system/test_binarising.py",
+)
+def binarise_whole_lines(count: Function, binarise: Function) -> tuple[Function, ...]:
+    def add_file(path: str, tokenize: Any, end: str, first: int, last: int) -> Any:
+        if tokenize is tokenize_line and binarising.are_bytes(path, (first, last)):
+            return binarising.count_words(path, (first, last), end)
+        return count(path, tokenize, end, first, last)
+
+    # a class method of fairseq's; a function in its place gets no class
+    def multiprocess_dataset(
+        input_file: str,
+        dataset_impl: str,
+        binarizer: Any,
+        output_prefix: str,
+        vocab_size: int | None = None,
+        num_workers: int = 1,
+    ) -> Any:
+        summary = None
+        if binarising.is_plain(binarizer, dataset_impl):
+            summary = binarising.binarise(input_file, binarizer, output_prefix, num_workers)
+        if summary is None:
+            arguments = (dataset_impl, binarizer, output_prefix, vocab_size, num_workers)
+            summary = binarise(FileBinarizer, input_file, *arguments)
+        return summary
+
+    return add_file, multiprocess_dataset

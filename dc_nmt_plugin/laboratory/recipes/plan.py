@@ -11,6 +11,7 @@ from ...errors import UsageError, UserError, counted
 from ...flags import PRECISION, flag_name, flag_value, flags_of, recorded_flags
 from ..steps import Command, Line, Stage, Step
 from .planned import (
+    PLUGIN,
     Experiment,
     PlannedRun,
     PreparedText,
@@ -24,8 +25,6 @@ from .planned import (
 )
 from .recipe import Recipe, load
 from .settings import TaskSettings, for_sample, settings_of, with_updates
-
-PLUGIN = str(Path(__file__).parents[2])  # value of --user-dir
 
 
 @dataclass(frozen=True)

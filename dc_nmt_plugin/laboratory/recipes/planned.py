@@ -12,6 +12,7 @@ from ...errors import UsageError, counted
 from ...files import load_json
 from ...flags import USER_DIR_VARIABLE, flag_name
 
+PLUGIN = str(Path(__file__).parents[2])  # value of --user-dir
 LENGTHS = "lengths.json"  # beside the text after BPE: SPLIT.LANG → tokens of the longest sentence
 
 

@@ -17,8 +17,8 @@ from .done import (
     is_translated,
     update_checkpoints,
 )
-from .plan import PLUGIN, chosen_settings, planned_run
-from .planned import Experiment, PlannedDecoding, flag_words, words_of_run
+from .plan import chosen_settings, planned_run
+from .planned import PLUGIN, Experiment, PlannedDecoding, flag_words, words_of_run
 from .recipe import Recipe, load
 from .settings import TaskSettings
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ...flags import USER_DIR_VARIABLE
 from ..steps import EACH, Command, Line, Stage, Step
-from .plan import PLUGIN
+from .planned import PLUGIN
 
 WIDTH = 96
 HEAD = """\
