@@ -55,7 +55,20 @@ class SubwordNMT(Segmenter):
 
         with open(codes, encoding="utf-8") as stream:
             bpe: Any = BPE(stream)
-        return lambda line: str(bpe.process_line(line))
+
+        @lru_cache(maxsize=1 << 18)  # most words of a text were there before
+        def pieces(word: str) -> str:
+            bpe.cache.clear()  # or it grows with the text
+            return " ".join(bpe.segment_tokens([word]))
+
+        def segment(line: str) -> str:
+            text = line.strip("\r\n ")
+            if not text:
+                return line
+            before, _, after = line.partition(text)
+            return before + " ".join(pieces(word) for word in text.split(" ") if word) + after
+
+        return segment
 
     def join(self, line: str) -> str:
         return remove_bpe(line)

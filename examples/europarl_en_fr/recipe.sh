@@ -14,17 +14,15 @@ dc-nmt recipe text europarl_en_fr --work "$DATA/corpora" --downloads runs/downlo
 
 # learn and apply BPE (10000 operations)
 mkdir "$DATA/bpe"
-cat "$DATA/raw/tokenised/train.en" "$DATA/raw/tokenised/train.fr" > "$DATA/bpe/both"
-subword-nmt learn-bpe -s 10000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
-rm "$DATA/bpe/both"
+dc-nmt recipe learn-pieces subword-nmt 10000 "$DATA/bpe/codes" "$DATA/raw/tokenised/train.en" \
+  "$DATA/raw/tokenised/train.fr"
 for file in train.en valid.en test.en europarl.en train.fr valid.fr test.fr europarl.fr; do
-  subword-nmt apply-bpe -c "$DATA/bpe/codes" --num-workers 2 -i "$DATA/raw/tokenised/$file" \
-    -o "$DATA/bpe/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe/codes" "$DATA/raw/tokenised/$file" "$DATA/bpe/$file"
 done
 dc-nmt recipe clean "$DATA/bpe" en fr 150 0
 
 # fairseq-preprocess
-fairseq-preprocess --source-lang en --target-lang fr --joined-dictionary \
+fairseq-preprocess --user-dir "$USER_DIR" --source-lang en --target-lang fr --joined-dictionary \
   --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" \
   --testpref "$DATA/bpe/test,$DATA/bpe/europarl" --workers 2 --destdir "$DATA/bin"
 

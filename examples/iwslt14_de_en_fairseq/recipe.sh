@@ -14,16 +14,14 @@ dc-nmt recipe text iwslt14_de_en_fairseq --work "$DATA/corpora" --downloads runs
 
 # learn and apply BPE (10000 operations)
 mkdir "$DATA/bpe"
-cat "$DATA/raw/tokenised/train.de" "$DATA/raw/tokenised/train.en" > "$DATA/bpe/both"
-subword-nmt learn-bpe -s 10000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
-rm "$DATA/bpe/both"
+dc-nmt recipe learn-pieces subword-nmt 10000 "$DATA/bpe/codes" "$DATA/raw/tokenised/train.de" \
+  "$DATA/raw/tokenised/train.en"
 for file in train.de valid.de test.de train.en valid.en test.en; do
-  subword-nmt apply-bpe -c "$DATA/bpe/codes" --num-workers 2 -i "$DATA/raw/tokenised/$file" \
-    -o "$DATA/bpe/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe/codes" "$DATA/raw/tokenised/$file" "$DATA/bpe/$file"
 done
 
 # fairseq-preprocess
-fairseq-preprocess --source-lang de --target-lang en --joined-dictionary \
+fairseq-preprocess --user-dir "$USER_DIR" --source-lang de --target-lang en --joined-dictionary \
   --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" \
   --workers 2 --destdir "$DATA/bin"
 

@@ -14,17 +14,15 @@ dc-nmt recipe text iwslt14_es_en --work "$DATA/corpora" --downloads runs/downloa
 
 # learn and apply BPE (34000 operations)
 mkdir "$DATA/bpe"
-cat "$DATA/raw/tokenised/train.es" "$DATA/raw/tokenised/train.en" > "$DATA/bpe/both"
-subword-nmt learn-bpe -s 34000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
-rm "$DATA/bpe/both"
+dc-nmt recipe learn-pieces subword-nmt 34000 "$DATA/bpe/codes" "$DATA/raw/tokenised/train.es" \
+  "$DATA/raw/tokenised/train.en"
 for file in train.es valid.es test.es train.en valid.en test.en; do
-  subword-nmt apply-bpe -c "$DATA/bpe/codes" --num-workers 2 -i "$DATA/raw/tokenised/$file" \
-    -o "$DATA/bpe/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe/codes" "$DATA/raw/tokenised/$file" "$DATA/bpe/$file"
 done
 dc-nmt recipe clean "$DATA/bpe" es en 150 9
 
 # fairseq-preprocess
-fairseq-preprocess --source-lang es --target-lang en --joined-dictionary \
+fairseq-preprocess --user-dir "$USER_DIR" --source-lang es --target-lang en --joined-dictionary \
   --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" \
   --workers 2 --destdir "$DATA/bin"
 

@@ -14,17 +14,15 @@ dc-nmt recipe text iwslt14_ro_en --work "$DATA/corpora" --downloads runs/downloa
 
 # learn and apply BPE (32000 operations)
 mkdir "$DATA/bpe"
-cat "$DATA/raw/tokenised/train.ro" "$DATA/raw/tokenised/train.en" > "$DATA/bpe/both"
-subword-nmt learn-bpe -s 32000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
-rm "$DATA/bpe/both"
+dc-nmt recipe learn-pieces subword-nmt 32000 "$DATA/bpe/codes" "$DATA/raw/tokenised/train.ro" \
+  "$DATA/raw/tokenised/train.en"
 for file in train.ro valid.ro test.ro train.en valid.en test.en; do
-  subword-nmt apply-bpe -c "$DATA/bpe/codes" --num-workers 2 -i "$DATA/raw/tokenised/$file" \
-    -o "$DATA/bpe/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe/codes" "$DATA/raw/tokenised/$file" "$DATA/bpe/$file"
 done
 dc-nmt recipe clean "$DATA/bpe" ro en 150 9
 
 # fairseq-preprocess
-fairseq-preprocess --source-lang ro --target-lang en --joined-dictionary \
+fairseq-preprocess --user-dir "$USER_DIR" --source-lang ro --target-lang en --joined-dictionary \
   --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" \
   --workers 2 --destdir "$DATA/bin"
 

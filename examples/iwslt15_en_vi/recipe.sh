@@ -14,17 +14,15 @@ dc-nmt recipe text iwslt15_en_vi --work "$DATA/corpora" --downloads runs/downloa
 
 # learn and apply BPE (21000 operations)
 mkdir "$DATA/bpe"
-cat "$DATA/raw/tokenised/train.en" "$DATA/raw/tokenised/train.vi" > "$DATA/bpe/both"
-subword-nmt learn-bpe -s 21000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
-rm "$DATA/bpe/both"
+dc-nmt recipe learn-pieces subword-nmt 21000 "$DATA/bpe/codes" "$DATA/raw/tokenised/train.en" \
+  "$DATA/raw/tokenised/train.vi"
 for file in train.en valid.en test.en train.vi valid.vi test.vi; do
-  subword-nmt apply-bpe -c "$DATA/bpe/codes" --num-workers 2 -i "$DATA/raw/tokenised/$file" \
-    -o "$DATA/bpe/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe/codes" "$DATA/raw/tokenised/$file" "$DATA/bpe/$file"
 done
 dc-nmt recipe clean "$DATA/bpe" en vi 150 9
 
 # fairseq-preprocess
-fairseq-preprocess --source-lang en --target-lang vi --joined-dictionary \
+fairseq-preprocess --user-dir "$USER_DIR" --source-lang en --target-lang vi --joined-dictionary \
   --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" \
   --workers 2 --destdir "$DATA/bin"
 

@@ -14,21 +14,20 @@ dc-nmt recipe text un_en_zh --work "$DATA/corpora" --any-counts --downloads runs
 
 # learn and apply BPE (25000 operations)
 mkdir "$DATA/bpe"
-subword-nmt learn-bpe -s 25000 -i "$DATA/raw/tokenised/train.en" -o "$DATA/bpe/codes.en"
+dc-nmt recipe learn-pieces subword-nmt 25000 "$DATA/bpe/codes.en" "$DATA/raw/tokenised/train.en"
 for file in train.en valid.en test.en; do
-  subword-nmt apply-bpe -c "$DATA/bpe/codes.en" --num-workers 2 -i "$DATA/raw/tokenised/$file" \
-    -o "$DATA/bpe/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe/codes.en" "$DATA/raw/tokenised/$file" "$DATA/bpe/$file"
 done
-subword-nmt learn-bpe -s 25000 -i "$DATA/raw/tokenised/train.zh" -o "$DATA/bpe/codes.zh"
+dc-nmt recipe learn-pieces subword-nmt 25000 "$DATA/bpe/codes.zh" "$DATA/raw/tokenised/train.zh"
 for file in train.zh valid.zh test.zh; do
-  subword-nmt apply-bpe -c "$DATA/bpe/codes.zh" --num-workers 2 -i "$DATA/raw/tokenised/$file" \
-    -o "$DATA/bpe/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe/codes.zh" "$DATA/raw/tokenised/$file" "$DATA/bpe/$file"
 done
 dc-nmt recipe clean "$DATA/bpe" en zh 50 0
 
 # fairseq-preprocess
-fairseq-preprocess --source-lang en --target-lang zh --trainpref "$DATA/bpe/train" \
-  --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" --workers 2 --destdir "$DATA/bin"
+fairseq-preprocess --user-dir "$USER_DIR" --source-lang en --target-lang zh \
+  --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" \
+  --workers 2 --destdir "$DATA/bin"
 
 RUN=runs/un_en_zh/gru_selfattn_residual-s1
 # un_en_zh: UN resolutions English-Chinese

@@ -14,21 +14,20 @@ dc-nmt recipe text wmt13_es_en --work "$DATA/corpora" --downloads runs/downloads
 
 # learn and apply BPE (50000 operations)
 mkdir "$DATA/bpe"
-subword-nmt learn-bpe -s 50000 -i "$DATA/raw/tokenised/train.es" -o "$DATA/bpe/codes.es"
+dc-nmt recipe learn-pieces subword-nmt 50000 "$DATA/bpe/codes.es" "$DATA/raw/tokenised/train.es"
 for file in train.es valid.es test.es; do
-  subword-nmt apply-bpe -c "$DATA/bpe/codes.es" --num-workers 2 -i "$DATA/raw/tokenised/$file" \
-    -o "$DATA/bpe/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe/codes.es" "$DATA/raw/tokenised/$file" "$DATA/bpe/$file"
 done
-subword-nmt learn-bpe -s 50000 -i "$DATA/raw/tokenised/train.en" -o "$DATA/bpe/codes.en"
+dc-nmt recipe learn-pieces subword-nmt 50000 "$DATA/bpe/codes.en" "$DATA/raw/tokenised/train.en"
 for file in train.en valid.en test.en; do
-  subword-nmt apply-bpe -c "$DATA/bpe/codes.en" --num-workers 2 -i "$DATA/raw/tokenised/$file" \
-    -o "$DATA/bpe/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe/codes.en" "$DATA/raw/tokenised/$file" "$DATA/bpe/$file"
 done
 dc-nmt recipe clean "$DATA/bpe" es en 50 0
 
 # fairseq-preprocess
-fairseq-preprocess --source-lang es --target-lang en --trainpref "$DATA/bpe/train" \
-  --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" --workers 2 --destdir "$DATA/bin"
+fairseq-preprocess --user-dir "$USER_DIR" --source-lang es --target-lang en \
+  --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" \
+  --workers 2 --destdir "$DATA/bin"
 
 RUN=runs/wmt13_es_en/gru_selfattn_residual-s1
 # wmt13_es_en: WMT 2013 Spanish-English

@@ -14,17 +14,15 @@ dc-nmt recipe text wmt14_en_de --work "$DATA/corpora" --downloads runs/downloads
 
 # learn and apply BPE (32000 operations)
 mkdir "$DATA/bpe"
-cat "$DATA/raw/tokenised/train.en" "$DATA/raw/tokenised/train.de" > "$DATA/bpe/both"
-subword-nmt learn-bpe -s 32000 -i "$DATA/bpe/both" -o "$DATA/bpe/codes"
-rm "$DATA/bpe/both"
+dc-nmt recipe learn-pieces subword-nmt 32000 "$DATA/bpe/codes" "$DATA/raw/tokenised/train.en" \
+  "$DATA/raw/tokenised/train.de"
 for file in train.en valid.en test.en train.de valid.de test.de; do
-  subword-nmt apply-bpe -c "$DATA/bpe/codes" --num-workers 2 -i "$DATA/raw/tokenised/$file" \
-    -o "$DATA/bpe/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe/codes" "$DATA/raw/tokenised/$file" "$DATA/bpe/$file"
 done
 dc-nmt recipe clean "$DATA/bpe" en de 200 0
 
 # fairseq-preprocess
-fairseq-preprocess --source-lang en --target-lang de --joined-dictionary \
+fairseq-preprocess --user-dir "$USER_DIR" --source-lang en --target-lang de --joined-dictionary \
   --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" --testpref "$DATA/bpe/test" \
   --workers 2 --destdir "$DATA/bin"
 

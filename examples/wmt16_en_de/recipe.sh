@@ -14,21 +14,19 @@ dc-nmt recipe text wmt16_en_de --work "$DATA/corpora" --downloads runs/downloads
 
 # learn and apply BPE (50000 operations)
 mkdir "$DATA/bpe"
-subword-nmt learn-bpe -s 50000 -i "$DATA/raw/tokenised/train.en" -o "$DATA/bpe/codes.en"
+dc-nmt recipe learn-pieces subword-nmt 50000 "$DATA/bpe/codes.en" "$DATA/raw/tokenised/train.en"
 for file in train.en valid.en test.en newstest2015.en newstest2016.en; do
-  subword-nmt apply-bpe -c "$DATA/bpe/codes.en" --num-workers 2 -i "$DATA/raw/tokenised/$file" \
-    -o "$DATA/bpe/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe/codes.en" "$DATA/raw/tokenised/$file" "$DATA/bpe/$file"
 done
-subword-nmt learn-bpe -s 50000 -i "$DATA/raw/tokenised/train.de" -o "$DATA/bpe/codes.de"
+dc-nmt recipe learn-pieces subword-nmt 50000 "$DATA/bpe/codes.de" "$DATA/raw/tokenised/train.de"
 for file in train.de valid.de test.de newstest2015.de newstest2016.de; do
-  subword-nmt apply-bpe -c "$DATA/bpe/codes.de" --num-workers 2 -i "$DATA/raw/tokenised/$file" \
-    -o "$DATA/bpe/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe/codes.de" "$DATA/raw/tokenised/$file" "$DATA/bpe/$file"
 done
 dc-nmt recipe clean "$DATA/bpe" en de 50 0
 
 # fairseq-preprocess
-fairseq-preprocess --source-lang en --target-lang de --trainpref "$DATA/bpe/train" \
-  --validpref "$DATA/bpe/valid" \
+fairseq-preprocess --user-dir "$USER_DIR" --source-lang en --target-lang de \
+  --trainpref "$DATA/bpe/train" --validpref "$DATA/bpe/valid" \
   --testpref "$DATA/bpe/test,$DATA/bpe/newstest2015,$DATA/bpe/newstest2016" --workers 2 \
   --destdir "$DATA/bin"
 

@@ -14,22 +14,24 @@ dc-nmt recipe text wmt17_zh_en --work "$DATA/corpora" --any-counts --downloads r
 
 # learn and apply BPE (32000 operations)
 mkdir "$DATA/bpe-separate"
-subword-nmt learn-bpe -s 32000 -i "$DATA/raw/tokenised/train.zh" -o "$DATA/bpe-separate/codes.zh"
+dc-nmt recipe learn-pieces subword-nmt 32000 "$DATA/bpe-separate/codes.zh" \
+  "$DATA/raw/tokenised/train.zh"
 for file in train.zh valid.zh test.zh; do
-  subword-nmt apply-bpe -c "$DATA/bpe-separate/codes.zh" --num-workers 2 \
-    -i "$DATA/raw/tokenised/$file" -o "$DATA/bpe-separate/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe-separate/codes.zh" "$DATA/raw/tokenised/$file" \
+    "$DATA/bpe-separate/$file"
 done
-subword-nmt learn-bpe -s 32000 -i "$DATA/raw/tokenised/train.en" -o "$DATA/bpe-separate/codes.en"
+dc-nmt recipe learn-pieces subword-nmt 32000 "$DATA/bpe-separate/codes.en" \
+  "$DATA/raw/tokenised/train.en"
 for file in train.en valid.en test.en; do
-  subword-nmt apply-bpe -c "$DATA/bpe-separate/codes.en" --num-workers 2 \
-    -i "$DATA/raw/tokenised/$file" -o "$DATA/bpe-separate/$file"
+  dc-nmt recipe apply-pieces "$DATA/bpe-separate/codes.en" "$DATA/raw/tokenised/$file" \
+    "$DATA/bpe-separate/$file"
 done
 dc-nmt recipe clean "$DATA/bpe-separate" zh en 1023 0
 
 # fairseq-preprocess
-fairseq-preprocess --source-lang zh --target-lang en --trainpref "$DATA/bpe-separate/train" \
-  --validpref "$DATA/bpe-separate/valid" --testpref "$DATA/bpe-separate/test" --workers 2 \
-  --destdir "$DATA/bin-separate"
+fairseq-preprocess --user-dir "$USER_DIR" --source-lang zh --target-lang en \
+  --trainpref "$DATA/bpe-separate/train" --validpref "$DATA/bpe-separate/valid" \
+  --testpref "$DATA/bpe-separate/test" --workers 2 --destdir "$DATA/bin-separate"
 
 RUN=runs/wmt17_zh_en/transformer_ctxaware_unshared-s1
 # wmt17_zh_en: WMT 2017 Chinese-English

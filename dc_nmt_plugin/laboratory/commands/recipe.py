@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...text.segmentation import SEGMENTERS
 from .parser import Parser, add_text, existing_folder, number
 
 
@@ -26,14 +27,14 @@ def main(argv: Sequence[str]) -> int:
     text.add_argument("--sample", type=number(20), metavar="N", help="only about N training pairs")
     add_text(text)
     text.set_defaults(run=_text)
-    learn = commands.add_parser("learn-pieces", help="learn pieces of text by sentencepiece")
-    learn.add_argument("size", type=number(1), metavar="PIECES")
-    learn.add_argument("codes", type=Path, metavar="MODEL")
-    learn.add_argument("dictionary", type=Path, metavar="DICT")
+    learn = commands.add_parser("learn-pieces", help="learn how words or text are segmented")
+    learn.add_argument("segmenter", choices=SEGMENTERS, help="the program whose codes are written")
+    learn.add_argument("size", type=number(1), help="number of BPE operations, or of pieces")
+    learn.add_argument("codes", type=Path, metavar="CODES")
     learn.add_argument("texts", type=Path, nargs="+", metavar="TEXT")
     learn.set_defaults(run=_learn)
-    apply = commands.add_parser("apply-pieces", help="write the pieces of text by sentencepiece")
-    apply.add_argument("codes", type=Path, metavar="MODEL")
+    apply = commands.add_parser("apply-pieces", help="write the pieces of text")
+    apply.add_argument("codes", type=Path, metavar="CODES")
     apply.add_argument("text", type=Path, metavar="TEXT")
     apply.add_argument("to", type=Path, metavar="FILE")
     apply.set_defaults(run=_apply)
@@ -72,9 +73,10 @@ def _text(args: argparse.Namespace) -> None:
 def _learn(args: argparse.Namespace) -> None:
     from ..recipes.segmenting import learn_pieces
 
-    pieces = learn_pieces(args.texts, args.codes, args.dictionary, args.size)
-    fewer = "" if pieces == args.size else f", all that the text has of the {args.size:,}"
-    print(f"{args.codes.name}: {pieces:,} pieces{fewer}")
+    segmenter = SEGMENTERS[args.segmenter]
+    learnt = learn_pieces(segmenter, args.texts, args.codes, args.size)
+    fewer = "" if learnt == args.size else f", all that the text has of the {args.size:,}"
+    print(f"{args.codes.name}: {learnt:,} {segmenter.unit}{fewer}")
 
 
 def _apply(args: argparse.Namespace) -> None:

@@ -20,8 +20,12 @@ CHUNK = 2000  # lines for a process at a time
 
 
 def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Iterator[str]:
-    """Yields tokens separated by single spaces, line by line, on several CPUs for long text."""
-    work = partial(_tokenise_chunk, language, settings)
+    """Yields tokens separated by single spaces, line by line."""
+    return in_processes(partial(_tokenise_chunk, language, settings), lines)
+
+
+def in_processes(work: Callable[[list[str]], list[str]], lines: Iterable[str]) -> Iterator[str]:
+    """Yields what `work` makes of chunks of lines, on several CPUs for long text."""
     rest = iter(lines)
     chunks = iter(lambda: list(islice(rest, CHUNK)), [])
     first = next(chunks, [])
@@ -34,8 +38,8 @@ def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Ite
     with ProcessPoolExecutor(processes, kind, initializer=_obey) as pool:
         # some at a time, because a queue must not hold a corpus of gigabytes
         while some := list(islice(chunks, 4 * processes)):
-            for tokenised in pool.map(work, some):
-                yield from tokenised
+            for made in pool.map(work, some):
+                yield from made
 
 
 def _obey() -> None:

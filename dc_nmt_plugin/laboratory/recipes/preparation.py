@@ -16,9 +16,9 @@ from ...text.segmentation import SEGMENTERS, SENTENCEPIECE, SUBWORD_NMT, segment
 from ..raw_text.preparation import fits
 from ..steps import EACH, Command, Line, Stage, Step, stamp_of
 from .corpora import Corpora
-from .planned import LENGTHS, option_words, user_dir_words
+from .planned import LENGTHS, PLUGIN, option_words, user_dir_words
 from .recipe import SPLITS, Recipe, Segmentation, load, set_values
-from .segmenting import applying_line, dictionary_of, learning_lines
+from .segmenting import dictionary_of, learning_line
 from .settings import settings_of
 from .sources import DOWNLOADS, Sources
 
@@ -140,16 +140,17 @@ def _pieces(recipe: Recipe, segmentation: Segmentation, tokens: str, to: str) ->
     for languages in sides:
         texts = [f"{tokens}/train.{language}" for language in languages]
         file = codes[languages[0]]
-        yield from learning_lines(segmenter, texts, file, size)
+        yield learning_line(segmenter, texts, file, size)
         names = [f"{split}.{language}" for language in languages for split in recipe.splits]
-        text, made = f"{tokens}/{EACH}", f"{to}/{EACH}"
-        yield applying_line(segmenter, file, text, made, names, usable_cpus())
+        apply = ("dc-nmt", "recipe", "apply-pieces", file, f"{tokens}/{EACH}", f"{to}/{EACH}")
+        yield Line(apply, shown=True, files=tuple(names))
 
 
 def _binarising(recipe: Recipe, segmentation: Segmentation, data: Path, stamp: str) -> Step:
     source, target = recipe.pair
     pieces = f"{data}/bpe{segmentation.suffix}"
-    words = ["fairseq-preprocess", "--source-lang", source, "--target-lang", target]
+    words = ["fairseq-preprocess", "--user-dir", PLUGIN]
+    words += ["--source-lang", source, "--target-lang", target]
     if segmentation.dictionary == "joint":
         words += ["--joined-dictionary"]
     words += _dictionaries(recipe, segmentation, pieces)

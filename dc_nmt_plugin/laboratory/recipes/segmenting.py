@@ -1,4 +1,4 @@
-"""Segmentation of a task's text: the command lines, and what sentencepiece has no program for."""
+"""Segmentation of a task's text: learns codes, and writes the pieces of files."""
 
 from __future__ import annotations
 
@@ -6,41 +6,43 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+
+from tqdm import tqdm
 
 from ...errors import UserError
 from ...files import replacing, write_lines
 from ...machine import usable_cpus
 from ...text.lines import stream_lines
-from ...text.segmentation import SENTENCEPIECE, Segmenter, load_processor, sentencepiece
+from ...text.segmentation import (
+    SENTENCEPIECE,
+    Segmenter,
+    load_codes,
+    load_processor,
+    segmenter_of_codes,
+    sentencepiece,
+)
+from ..raw_text.bpe import learn_codes
+from ..raw_text.preparation import in_processes
 from ..steps import Line
 
 CHUNK = 10_000  # lines at a time
 RICH = 1000  # characters; an alphabet with signs has fewer, Chinese and Japanese text more
 
 
-def learning_lines(segmenter: Segmenter, texts: Sequence[str], codes: str, size: int) -> list[Line]:
-    """Returns the command lines that write the codes of texts.
+def learning_line(segmenter: Segmenter, texts: Sequence[str], codes: str, size: int) -> Line:
+    """Returns the command line that writes the codes of texts.
 
     Args:
         segmenter: the program
         texts: files; one segmentation serves all of them
-        codes: file to write
+        codes: file to write; sentencepiece also writes a dictionary beside it
         size: number of BPE operations, or of pieces
     """
-    if segmenter is SENTENCEPIECE:
-        learn = ("dc-nmt", "recipe", "learn-pieces", str(size), codes, dictionary_of(codes))
-        return [Line((*learn, *texts), shown=True)]
-    words = ("subword-nmt", "learn-bpe", "-s", str(size), "-i")
-    if len(texts) == 1:
-        return [Line((*words, texts[0], "-o", codes))]
-    both = f"{codes.rpartition('/')[0]}/both"
-    return [
-        Line(("cat", *texts), output=both),
-        Line((*words, both, "-o", codes)),
-        Line(("rm", both)),
-    ]
+    words = ("dc-nmt", "recipe", "learn-pieces", segmenter.name, str(size), codes)
+    return Line((*words, *texts), shown=True)
 
 
 def dictionary_of(codes: str) -> str:
@@ -48,39 +50,29 @@ def dictionary_of(codes: str) -> str:
 
     It has all pieces: the training text need not have every byte.
     """
-    folder, _, name = codes.rpartition("/")
-    stem = name.replace("codes", "pieces").removesuffix(SENTENCEPIECE.ending)
-    return f"{folder}/{stem}.txt"
+    name = Path(codes).name.replace("codes", "pieces").removesuffix(SENTENCEPIECE.ending)
+    return str(Path(codes).with_name(f"{name}.txt"))
 
 
-def applying_line(
-    segmenter: Segmenter, codes: str, text: str, to: str, files: Sequence[str], processes: int
-) -> Line:
-    """Returns the command line that segments each of these files.
-
-    Args:
-        segmenter: the program
-        codes: its file
-        text, to: paths with EACH for the file's name
-        files: names
-        processes: of subword-nmt
-    """
-    words = ["dc-nmt", "recipe", "apply-pieces", codes, text, to]
-    if segmenter is not SENTENCEPIECE:
-        words = ["subword-nmt", "apply-bpe", "-c", codes]
-        words += ["--num-workers", str(processes), "-i", text, "-o", to]
-    return Line(tuple(words), files=tuple(files))
-
-
-def learn_pieces(texts: Sequence[Path], codes: Path, dictionary: Path, size: int) -> int:
-    """Writes the codes of texts, and fairseq's dictionary of all pieces, the frequent ones first.
+def learn_pieces(segmenter: Segmenter, texts: Sequence[Path], codes: Path, size: int) -> int:
+    """Writes the codes of texts.
 
     Returns:
-        the number of pieces: `size`, or all that the texts have
+        the number of operations or pieces: `size`, or all that the texts have
 
     Raises:
-        UserError: the characters of the texts are more than `size`
+        UserError: the characters of the texts are more than `size` pieces
     """
+    if segmenter is SENTENCEPIECE:
+        return _learn_sentencepiece(texts, codes, size)
+    counts = Counter[str]()
+    for line in chain.from_iterable(map(stream_lines, texts)):
+        counts.update(line.split())
+    return learn_codes(counts, size, codes)
+
+
+def _learn_sentencepiece(texts: Sequence[Path], codes: Path, size: int) -> int:
+    """Writes a model, and fairseq's dictionary of all its pieces, the frequent ones first."""
     model = io.BytesIO()
     characters: set[str] = set()
     for line in chain.from_iterable(map(stream_lines, texts)):
@@ -114,13 +106,23 @@ def learn_pieces(texts: Sequence[Path], codes: Path, dictionary: Path, size: int
     for text in texts:
         for row in _rows(codes, text):
             counts.update(row)
+    dictionary = dictionary_of(str(codes))
     write_lines(dictionary, (f"{piece} {count}" for piece, count in counts.most_common()))
     return len(numbers)
 
 
 def apply_pieces(codes: Path, text: Path, to: Path) -> None:
     """Writes the pieces of a file."""
-    write_lines(to, map(" ".join, _rows(codes, text)))
+    load_codes.cache_clear()  # in this process, the file may have had other codes
+    if segmenter_of_codes(codes) is SENTENCEPIECE:
+        write_lines(to, map(" ".join, _rows(codes, text)))
+    else:
+        lines = tqdm(stream_lines(text), text.name, unit=" lines", disable=None)
+        write_lines(to, in_processes(partial(_segment_chunk, codes), lines))
+
+
+def _segment_chunk(codes: Path, lines: list[str]) -> list[str]:
+    return list(map(load_codes(codes), lines))
 
 
 def _rows(codes: Path, text: Path) -> Iterator[list[str]]:

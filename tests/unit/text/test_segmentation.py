@@ -1,12 +1,15 @@
-"""Pieces of raw text by sentencepiece: learnt, applied and undone."""
+"""Pieces of words and of raw text: learnt, applied and undone."""
+
+import random
+import subprocess
 
 import pytest
+from subword_nmt.apply_bpe import BPE
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.text.lines import read_lines
 from dc_nmt_plugin.text.segmentation import SENTENCEPIECE, load_codes, segmenter_of_codes
 
-pytest.importorskip("sentencepiece")
 CHARACTERS = [chr(0x4E00 + n) for n in range(1200)]
 LINES = ["".join(CHARACTERS[n : n + 4] * 4) for n in range(0, 1200, 4)] * 8
 RARE = ["龘 on ２ <s>x @@ <0xE9>", "<pad>😀▁-_"]  # is each itself after all
@@ -14,6 +17,7 @@ RARE = ["龘 on ２ <s>x @@ <0xE9>", "<pad>😀▁-_"]  # is each itself after a
 
 @pytest.fixture
 def text(cwd):
+    pytest.importorskip("sentencepiece")
     (cwd / "text").write_text("\n".join(LINES + RARE) + "\n", "utf-8")
     return cwd / "text"
 
@@ -23,7 +27,7 @@ def call(*words):
 
 
 def test_joined_pieces_are_the_text(text, capsys):
-    assert call("learn-pieces", 9999, "codes.model", "pieces.txt", text) == 0
+    assert call("learn-pieces", "sentencepiece", 9999, "codes.model", text) == 0
     printed = capsys.readouterr().out
     pieces = [line.rpartition(" ") for line in read_lines("pieces.txt")]
     assert (
@@ -47,9 +51,29 @@ def test_bytes_that_are_no_character_are_left_out():
 
 
 def test_fewer_pieces_than_characters(text, capsys):
-    assert call("learn-pieces", 300, "codes.model", "pieces.txt", text) == 1
+    assert call("learn-pieces", "sentencepiece", 300, "codes.model", text) == 1
     message = capsys.readouterr().err
     assert "300 pieces (operations in the recipe, --bpe of dc-nmt new): too few" in message
     assert message.count("\n") == 1 and not text.with_name("codes.model").exists()
-    assert call("apply-pieces", text, text, "to") == 1
-    assert "text: is no model of sentencepiece" in capsys.readouterr().err
+
+
+def test_codes_and_pieces_are_those_of_subword_nmt(cwd, capsys):
+    draw = random.Random(1)  # many words of few letters: pruned pairs come back
+    words = ["".join(draw.choices("aabcd\\é日", k=draw.randint(1, 9))) for _ in range(900)]
+    lines = [" ".join(draw.choices(words, range(900, 0, -1), k=9)) for _ in range(2500)]
+    (cwd / "text").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    for size in (3, 900):
+        assert call("learn-pieces", "subword-nmt", size, "codes", "text") == 0
+        learn = ["subword-nmt", "learn-bpe", "-s", size, "-i", "text", "-o", "stock"]
+        subprocess.run(list(map(str, learn)), check=True, capture_output=True)
+        assert read_lines("codes") == read_lines("stock")
+    assert capsys.readouterr().out == "codes: 3 operations\ncodes: 900 operations\n"
+
+    (cwd / "odd").write_text(" a  bé \n\n  \nb\u2003c\td日z@@\r\n" + (cwd / "text").read_text())
+    assert call("apply-pieces", "codes", "odd", "pieces") == 0
+    with open("codes", encoding="utf-8") as codes, open("odd", encoding="utf-8") as text:
+        bpe = BPE(codes)
+        assert (cwd / "pieces").read_text("utf-8") == "".join(map(bpe.process_line, text))
+    (cwd / "text").write_text("a b a\n")  # no pair
+    assert call("learn-pieces", "subword-nmt", 5, "codes", "text") == 0
+    assert "0 operations, all that the text has of the 5" in capsys.readouterr().out
