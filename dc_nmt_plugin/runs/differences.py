@@ -52,6 +52,12 @@ CHANGES = {
 
 # Runs of one system: a mean of runs with other checkpoints would be one of different settings.
 OF_ONE_SYSTEM = ("seed", "machine", "log", "batch")
+# Two compared models may want other values here, and the reader of their table must know.
+HOW_TRAINED = (
+    "dropout", "attention-dropout", "activation-dropout", "label-smoothing", "optimizer",
+    "adam-betas", "lr", "lr-scheduler", "warmup-updates", "weight-decay", "clip-norm",
+    "batch-size",
+)  # fmt: skip
 # Papers do not print these settings.
 NOT_PRINTED = ("seed", "name", "machine", "log", "batch", "checkpoints", "sentences")
 # The settings of a model in a checkpoint, and in the run that continues from it
