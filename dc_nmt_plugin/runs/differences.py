@@ -52,12 +52,6 @@ CHANGES = {
 
 # Runs of one system: a mean of runs with other checkpoints would be one of different settings.
 OF_ONE_SYSTEM = ("seed", "machine", "log", "batch")
-# Two compared models may want other values here, and the reader of their table must know.
-HOW_TRAINED = (
-    "dropout", "attention-dropout", "activation-dropout", "label-smoothing", "optimizer",
-    "adam-betas", "lr", "lr-scheduler", "warmup-updates", "weight-decay", "clip-norm",
-    "batch-size",
-)  # fmt: skip
 # Papers do not print these settings.
 NOT_PRINTED = ("seed", "name", "machine", "log", "batch", "checkpoints", "sentences")
 # The settings of a model in a checkpoint, and in the run that continues from it
@@ -68,8 +62,6 @@ WHILE_LONGER = ("name", "machine", "log", "checkpoints", "end")
 TOKENS = "tokens of an update"
 TOKENS_TOLERANCE = 0.01  # rounded over other numbers of GPUs
 NOT_GIVEN = "not given"
-# flags of fairseq-generate that recipes set, and fairseq's values without them
-SEARCH = {"beam": 5, "lenpen": 1, "length-penalty": "fairseq"}
 
 
 class Differing(NamedTuple):
@@ -108,15 +100,6 @@ def all_settings(record: Record) -> Flags:
         if changes and not may_differ(flag, WHILE_LONGER):
             settings[flag] = "".join(changes) + shown(values[-1])
     return settings
-
-
-def full_search(search: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the flags of :data:`SEARCH`, with fairseq's values for those that are not given.
-
-    Without any flag, the search is unknown: its values are None.
-    """
-    values = SEARCH if search else dict.fromkeys(SEARCH)
-    return {f"--{flag}": search.get(flag, value) for flag, value in values.items()}
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Differing]:

@@ -23,7 +23,7 @@ from .conditions import (
     different_settings,
     is_other_seed,
 )
-from .evidence import check_are_runs, counted_parameters, scored_again
+from .evidence import check_are_runs, parameters_in_checkpoint, scored_again
 from .metrics import Metric
 from .rows import BaselineTest, MeasuredScore, PublishedScore, ResultRow, ResultTable, SystemFacts
 from .significance import Comparison
@@ -154,7 +154,7 @@ def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
     run of the baseline, and where the work took less than LEAST_SECONDS.
     """
     first = runs[0]
-    counted = [counted_parameters(run) for run in runs]
+    counted = [parameters_in_checkpoint(run) for run in runs]
     training_speeds, decoding_speeds = [], []
     for run in runs:
         training = run.record.training

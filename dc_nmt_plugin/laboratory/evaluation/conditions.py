@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...errors import UsageError
 from ...flags import PRECISION, STOPPING, flag_name, flags_of
 from ...runs.differences import (
-    HOW_TRAINED,
     OF_ONE_SYSTEM,
     TOKENS,
     Differing,
     all_settings,
     compared,
     differing,
-    full_search,
     shown,
 )
 from ...runs.finding import Run
 
+# Two compared models may want other values here, and the reader of their table must know.
+HOW_TRAINED = (
+    "dropout", "attention-dropout", "activation-dropout", "label-smoothing", "optimizer",
+    "adam-betas", "lr", "lr-scheduler", "warmup-updates", "weight-decay", "clip-norm",
+    "batch-size",
+)  # fmt: skip
+# flags of fairseq-generate that recipes set, and fairseq's values without them
+SEARCH = {"beam": 5, "lenpen": 1, "length-penalty": "fairseq"}
 _TEXT = "digest of the training text"
 
 
@@ -105,3 +111,12 @@ def _conditions(run: Run) -> dict[str, Any]:
         "precision": next(iter(precisions), "fp32"),
         **full_search(search),
     }
+
+
+def full_search(search: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the flags of :data:`SEARCH`, with fairseq's values for those that are not given.
+
+    Without any flag, the search is unknown: its values are None.
+    """
+    values = SEARCH if search else dict.fromkeys(SEARCH)
+    return {f"--{flag}": search.get(flag, value) for flag, value in values.items()}

@@ -41,7 +41,7 @@ def scored_again(system: ComparedSystem, metric: str) -> Score | None:
     return score
 
 
-def counted_parameters(run: Run) -> int | None:
+def parameters_in_checkpoint(run: Run) -> int | None:
     """Returns the number of parameters in the checkpoint of a run; None where nobody knows.
 
     It is not known without a readable checkpoint, and of models outside this package, whose other

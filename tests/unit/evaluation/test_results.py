@@ -442,8 +442,11 @@ def test_numbers_are_stored_without_text(task, tmp_path, capsys):
     results(home, "--markdown")
     again = capsys.readouterr()
     assert again.out == printed and "results.json is printed as it was stored" in again.err
-    with pytest.raises(UserError, match="no finished run in it"):  # that another table is of
-        results(home, "--subset", "valid")
+    results(home / "results.json", "--markdown")
+    assert capsys.readouterr().out == printed
+    for place in (home, home / "results.json"):  # without the runs that another table is of
+        with pytest.raises(UserError, match=r"is a stored table; for --over-seeds name the fol"):
+            results(place, "--over-seeds")
     shutil.copy(home / "results.json", task)  # a new run beside it must not be missing
     finished(task, "c-new")
     assert "c-new" in {row["label"] for row in rows(capsys, task)}
