@@ -45,9 +45,11 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     place, attribute = _PUBLIC[name].split(":")
-    level = logging.root.level
+    level, handlers = logging.root.level, logging.root.handlers[:]
     module = importlib.import_module(f"{__name__}.{place}")
-    logging.root.setLevel(level)  # fairseq.models.wav2vec sets DEBUG when it is imported
+    # fairseq.models.wav2vec calls logging.basicConfig when it is imported
+    logging.root.setLevel(level)
+    logging.root.handlers[:] = handlers
     return getattr(module, attribute)
 
 

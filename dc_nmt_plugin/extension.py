@@ -102,7 +102,8 @@ def _run(module: str, flag: str) -> None:
         importlib.import_module(module)
     except UserError:
         raise
-    except Exception as error:  # argparse, which calls this for dc-nmt, would hide the reason
+    # argparse, which calls this for dc-nmt, would hide the reason
+    except (Exception, SystemExit) as error:
         steps = traceback.extract_tb(error.__traceback__)
         own = [step for step in steps if f"{os.sep}{module}{os.sep}" in step.filename]
         line = f"{own[-1].filename}, line {own[-1].lineno}: " if own else ""

@@ -55,7 +55,7 @@ def check_text(path: str, state: Mapping[str, Any], task: Any, *, direction: boo
 
 
 def _check_direction(path: str, state: Mapping[str, Any], task: Any) -> None:
-    source, target = _saved_languages(state)
+    source, target = saved_languages(state)
     if None in (source, target) or source == target:
         return
     here = _languages_in(task)
@@ -66,7 +66,7 @@ def _check_direction(path: str, state: Mapping[str, Any], task: Any) -> None:
         )
 
 
-def _saved_languages(state: Mapping[str, Any]) -> list[str | None]:
+def saved_languages(state: Mapping[str, Any]) -> list[str | None]:
     """Returns source and target language of a checkpoint's training; None if unknown."""
     from fairseq.data.data_utils import infer_language_pair
 

@@ -50,7 +50,8 @@ def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as error:
         raise unreadable(path, error) from error
-    if not isinstance(state, dict) or not isinstance(state.get("model"), Mapping):
+    model = state.get("model") if isinstance(state, dict) else None
+    if not isinstance(model, Mapping) or not model:
         raise UserError(f"{path}: is not a fairseq checkpoint: it has no parameters by name.")
     return dict(state)
 
@@ -87,6 +88,11 @@ def unreadable(path: str, error: Exception) -> UserError:
             f"{path}: was refused and nothing of it was run: it holds {refused[1]}, which is no "
             "plain data and may run a program of the file's author. Take another checkpoint, "
             "from somebody whom you trust."
+        )
+    if isinstance(error, KeyError):
+        return UserError(
+            f"{path}: is no whole checkpoint of fairseq: parts such as optimizer_history and "
+            f"extra_state are missing ({error})."
         )
     reason = text.partition("\n")[0][:200]
     if "weights_only" in text:

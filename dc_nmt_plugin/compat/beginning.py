@@ -20,6 +20,7 @@ from ..checkpoints.names import LAST
 from ..errors import ConfigError, UserError, did_you_mean
 from ..flags import MECHANISM_FOLDERS
 from ..runs.record import RECORD, record_of, run_folder
+from ..text.segmentation import CONTINUED, SUBWORD_NMT, piece_kind
 from .change import before
 from .programs import idle_choices
 
@@ -132,7 +133,7 @@ def _refuse_to_lose_scores(cfg: Any, suffix: str) -> None:
     after="one_training_a_folder",
 )
 def refuse_contradictions(_: Any, trainer: Any, **__: Any) -> None:
-    problems = contradictions(trainer.cfg)
+    problems = [*contradictions(trainer.cfg), *_of_validation_bleu(trainer.task)]
     if problems:
         raise ConfigError(problems)
     check_training = getattr(trainer.task, "check_training", None)  # of this plugin's tasks
@@ -168,6 +169,18 @@ def _of_schedule(cfg: Any) -> Iterator[str]:
             f"--total-num-update: {schedule.total_num_update:g} is below --max-update {updates}; "
             "the rate would be 0 from then on."
         )
+
+
+def _of_validation_bleu(task: Any) -> Iterator[str]:
+    joined = getattr(task.cfg, "eval_bleu_remove_bpe", None)
+    if joined and isinstance(task, TranslationTask):
+        kind = piece_kind(task.target_dictionary)
+        named = SUBWORD_NMT.joined_by if CONTINUED in joined else joined
+        if kind not in ("none", named):
+            yield (
+                f"--eval-bleu-remove-bpe {joined}: the target text is in pieces of {kind}, so the "
+                f"score would be of pieces; give --eval-bleu-remove-bpe {kind}."
+            )
 
 
 def _of_model(settings: Any) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ..checkpoints.loading import DEAD_PARAMETERS, allow_fairseq_checkpoints, unreadable
+from ..checkpoints.plain import plain
 from ..errors import UserError
 from .change import Function, change, replace
 
@@ -88,7 +89,10 @@ def load_safely(*stock: Function) -> tuple[Function, ...]:
         def load(path: str, *args: Any, **kwargs: Any) -> Any:
             unsafe = os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
             try:
-                return function(path, *args, **kwargs)
+                state = function(path, *args, **kwargs)
+                # numbers of numpy, from older versions, are no seed and no JSON
+                state["optimizer_history"] = plain(state.get("optimizer_history"))
+                return state
             except UserError:
                 raise
             except Exception as error:

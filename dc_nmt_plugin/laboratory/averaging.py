@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..checkpoints.dictionaries import saved_dictionaries
+from ..checkpoints.dictionaries import saved_dictionaries, saved_languages
 from ..checkpoints.loading import architecture_of, check_finite, load_checkpoint, saved_settings
 from ..checkpoints.mechanisms import check_code
 from ..checkpoints.names import EPOCH, UPDATE, numbered
@@ -78,9 +78,10 @@ def _traits(state: Mapping[str, Any]) -> dict[str, Any]:
 
     The order is that of the messages: an architecture says more than a shape.
     """
-    model, task = saved_settings(state, "model"), saved_settings(state, "task")
+    model = saved_settings(state, "model")
     traits = {"--arch": architecture_of(model)}
-    traits |= {f"--{side}-lang": task.get(f"{side}_lang") for side in ("source", "target")}
+    languages = saved_languages(state)
+    traits |= {"--source-lang": languages[0], "--target-lang": languages[1]}
     # a packed run has the seed of its training among the model's settings alone
     traits["--seed"] = model.get("seed", saved_settings(state, "common").get("seed"))
     for name, tensor in state["model"].items():

@@ -11,6 +11,7 @@ from fairseq.data import Dictionary
 from fairseq.models import MODEL_REGISTRY
 from torch import nn
 
+from ..checkpoints.loading import POSITION_MARKER
 from ..models import registry as registry
 from ..models.presets import architectures
 
@@ -37,3 +38,21 @@ def build_without_memory(
 def count(model: nn.Module) -> int:
     """Returns the number of trained parameters; shared parameters count once."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def count_saved(model: Mapping[str, torch.Tensor]) -> int:
+    """Returns the number of parameters in a checkpoint of an architecture of this package.
+
+    Tensors that share memory are one parameter. Buffers are numbers of dimension 0, or have a name
+    of fairseq's.
+    """
+    sizes: dict[object, int] = {}
+    for name, tensor in model.items():
+        if tensor.dim() == 0 or name.endswith((".version", POSITION_MARKER)):
+            continue
+        place: object = (tensor.data_ptr(), tensor.shape)
+        # a mean has equal tensors once, also zeros and ones that no update changed
+        if place in sizes and bool((tensor == tensor.flatten()[0]).all()):
+            place = name
+        sizes[place] = tensor.numel()
+    return sum(sizes.values())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairseq.models import ARCH_MODEL_REGISTRY, register_model_architecture
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY, register_model_architecture
 from hydra.core.config_store import ConfigStore
 
 from .. import tasks as tasks
+from ..errors import UserError
 from ..flags import MECHANISM_FOLDERS, value_of
 from .presets import Architecture, architectures
 from .recurrent import model as recurrent
@@ -45,10 +46,20 @@ def store_for_hydra() -> None:
 
 
 def register_all() -> None:
-    """Registers every architecture that fairseq does not know yet."""
+    """Registers every architecture that fairseq does not know yet.
+
+    Raises:
+        UserError: fairseq has one of its own by that name, which ``--arch`` would train
+    """
     for architecture in architectures().values():
-        if architecture.name not in ARCH_MODEL_REGISTRY:
+        model = ARCH_MODEL_REGISTRY.get(architecture.name)
+        if model is None:
             _register(architecture)
+        elif model is not MODEL_REGISTRY[architecture.model]:
+            raise UserError(
+                f"register_architecture: {architecture.name!r} is an architecture of fairseq's "
+                "own; choose another name."
+            )
 
 
 register_all()

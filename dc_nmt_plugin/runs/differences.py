@@ -62,8 +62,6 @@ WHILE_LONGER = ("name", "machine", "log", "checkpoints", "end")
 TOKENS = "tokens of an update"
 TOKENS_TOLERANCE = 0.01  # rounded over other numbers of GPUs
 NOT_GIVEN = "not given"
-# flags of fairseq-generate that recipes set, and fairseq's values without them
-SEARCH = {"beam": 5, "lenpen": 1, "length-penalty": "fairseq"}
 
 
 class Differing(NamedTuple):
@@ -102,15 +100,6 @@ def all_settings(record: Record) -> Flags:
         if changes and not may_differ(flag, WHILE_LONGER):
             settings[flag] = "".join(changes) + shown(values[-1])
     return settings
-
-
-def full_search(search: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the flags of :data:`SEARCH`, with fairseq's values for those that are not given.
-
-    Without any flag, the search is unknown: its values are None.
-    """
-    values = SEARCH if search else dict.fromkeys(SEARCH)
-    return {f"--{flag}": search.get(flag, value) for flag, value in values.items()}
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Differing]:

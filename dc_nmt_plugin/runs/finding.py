@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError, UserError, counted
+from ..errors import UsageError, UserError, counted, did_you_mean
 from ..files import load_json, sha256
 from .record import RECORD, Data, Decoding, Record, TextFile, read_record, record_path
 
@@ -96,7 +96,10 @@ def scored_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
     unfinished: list[Path] = []
     for path in paths:
         if not is_run(path):
-            raise UserError(f"{path}: no such run or folder of runs")
+            names = [folder.name for folder in path.parent.glob("*/")]
+            raise UserError(
+                f"{path}: no such run or folder of runs.{did_you_mean(path.name, names)}"
+            )
         if path.is_dir() and not (path / RECORD).is_file():
             before = len(finished)
             for record in sorted(path.glob(f"*/{RECORD}")):

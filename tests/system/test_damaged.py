@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from commands import assert_explained, run
@@ -10,6 +11,7 @@ from systems import generation, train
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.laboratory.commands import average, export
+from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.study.commands import analyze
 
 ARCH = "transformer_standard"
@@ -40,6 +42,27 @@ def test_a_damaged_checkpoint(corpus, last, tmp_path):
         flags = ["--restore-file", missing, "--max-update", 1]
         result = train(corpus, tmp_path, ARCH, *flags)
         assert_explained(result, f"--restore-file {missing}: no such file")
+
+
+def test_a_model_without_its_training_and_numbers_of_numpy(corpus, last, tmp_path):
+    """Older versions of fairseq left numpy's numbers, which are no seed and no JSON."""
+
+    def without_training(state):
+        for name in ("last_optimizer_state", "optimizer_history", "extra_state"):
+            del state[name]
+
+    def with_numpy(state):
+        state["optimizer_history"][-1]["num_updates"] = np.int64(updates)
+        state["extra_state"]["best"] = np.float64(9.0)
+
+    updates = torch.load(last, weights_only=True)["optimizer_history"][-1]["num_updates"]
+    path = changed(last, tmp_path / "part.pt", without_training)
+    result = train(corpus, tmp_path, ARCH, "--restore-file", path)
+    assert_explained(result, path, "parts such as optimizer_history and extra_state are missing")
+    path = changed(last, tmp_path / "numpy.pt", with_numpy)
+    flags = ["--restore-file", path, "--max-update", updates + 2]
+    train(corpus, tmp_path / "numpy", ARCH, *flags).good()
+    assert read_record(tmp_path / "numpy").training.updates == updates + 2
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

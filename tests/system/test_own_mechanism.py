@@ -128,6 +128,15 @@ def test_no_file_of_a_run_has_a_folder_imported(save, corpus, folder, tmp_path):
     run(tmp_path, "dc-nmt", "export", save, "--run", tmp_path / "packed").good()  # needs no model
 
 
+def test_a_name_of_fairseqs_own_is_refused(corpus, tmp_path):
+    own = tmp_path / "own_names"
+    own.mkdir()
+    code = "import dc_nmt_plugin as dc\ndc.register_architecture('lstm', {})\n"
+    (own / "__init__.py").write_text(code, "utf-8")
+    words = training(corpus, tmp_path, *FLAGS[:4], "--arch", "lstm", "--user-dir", own)
+    assert_explained(run(tmp_path, "train", *words), "'lstm' is an architecture of fairseq's own")
+
+
 def test_hydra_and_the_variable(corpus, folder, bare, tmp_path):
     variable = {VARIABLE: str(folder)}
     words = [f"model.{name[2:].replace('-', '_')}" for name in SMALL[::2]]

@@ -122,5 +122,6 @@ def test_all_commands_take_it(plain, corpus, tmp_path, capfd):
     assert model["cfg"]["model"].seed == 7, "by which dc-nmt average knows that it is another run's"
     assert len(expected.splitlines()) == len(translated(tmp_path / "packed").splitlines()) == 1
     (tmp_path / "codes").write_text("#version: 0.2\nb a\n")
-    pieces = translated(folder, "--bpe-codes", tmp_path / "codes")
-    assert len(pieces.splitlines()) == 1
+    words = ["translate", folder, "--tokenizer", "none", "--bpe-codes", tmp_path / "codes"]
+    assert cli.main(list(map(str, words))) == 1
+    assert "codes: is not the file that segmented the training text: it" in capfd.readouterr().err

@@ -6,7 +6,9 @@ import io
 import json
 import random
 import re
+import shlex
 import shutil
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +17,7 @@ import forks
 import pytest
 import torch
 import yaml
+from commands import ROOT
 from interruption import updates
 from records import change
 
@@ -110,6 +113,39 @@ def test_a_packed_model_translates_elsewhere(here, translate, tmp_path, monkeypa
     tensors = load_checkpoint(str(place / "average/checkpoint.pt"))["model"].values()
     assert {each.dtype for each in tensors if each.is_floating_point()} == {torch.float16}
     assert str(here).encode() not in (place / "average/checkpoint.pt").read_bytes()
+
+
+def test_the_tour_of_a_reviewer(here, capfd):
+    """Each command of docs/runs.md, on a run by mail and a copy of it as another seed."""
+    mailed = here / "mail" / Path(RUN).name
+    copied = mailed.with_name(mailed.name.replace("-s1", "-s2"))
+    assert cli.main(["export", RUN, "--run", str(mailed)]) == 0
+    shutil.copytree(mailed, copied)
+    change(copied, name=copied.name, seed=2)
+    page = (ROOT / "docs/runs.md").read_text("utf-8")
+    (block,) = re.findall(r"```bash\n(dc-nmt results RUN\n.*?)```", page, re.S)
+    names = {"RUN2": copied, "RUN": mailed, "BASELINE": RUN, "SOURCE": "test.en"}
+    printed = {}
+    for line in block.splitlines():
+        line = re.sub("|".join(names), lambda match: str(names[match[0]]), line)
+        command, _, file = line.partition(" > ")
+        if not command.startswith("dc-nmt"):
+            words = ["bash", "-c", command.replace("DATA", str(here / "mine/data/bin"))]
+            printed["sha256sum"] = subprocess.run(words, capture_output=True, text=True).stdout
+            continue
+        capfd.readouterr()
+        code = cli.main(shlex.split(command)[1:])
+        output, errors = capfd.readouterr()
+        assert code == (2 if "--over-seeds" in command else 0), errors
+        printed[" ".join(command.split()[1:2] + command.split()[3:])] = output + errors
+        if file:
+            Path(file).write_text(output, "utf-8")
+    assert "as recorded: updates, architectures, speeds\n" in printed["results"]
+    assert re.search(r"^again +\S+ +\S+ +[+-]0\.0", printed["compare again"], re.M)
+    assert "one run under two names" in printed[f"results {copied} --over-seeds"]
+    assert "valid:loss" in printed["analyze " + str(mailed)]
+    assert printed["sha256sum"].split()[0] == read_record(mailed).data.text
+    shutil.rmtree(mailed.parent)
 
 
 def test_the_test_set_is_translated_as_its_evaluation_did(here, translate):

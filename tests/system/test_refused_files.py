@@ -56,7 +56,7 @@ CASES = {
     "check-text bom": ["bom, line 1", "U+FEFF"],
     f"{SCORE} mojibake": ["mojibake", "Latin-1", "line 1"],
     f"{SCORE} short": ["2 hypotheses for 3 references"],
-    f"{SCORE} bpe": ["bpe", "'@@'", "line 1"],
+    f"{SCORE} bpe": ["bpe", "'@@'", "line 1", "sed -E 's/@@( |$)//g'"],
     f"{SCORE} pieces": ["pieces", "▁", "--tokenizer split"],
     "score --target-lang de --reference blank good": ["blank", "line 2"],
     "score --target-lang de --reference reference nan": ["nan", "H-0", "not a number"],

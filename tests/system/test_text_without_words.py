@@ -7,6 +7,7 @@ import shutil
 
 import forks
 import pytest
+from commands import ROOT, assert_explained, run
 from helpers import toy_text
 
 import dc_nmt_plugin
@@ -98,6 +99,22 @@ def test_a_model_translates_and_shows_its_attention(here, tmp_path, monkeypatch,
     attention = model.attention(source, target)["decoder.1.source"]
     for side, line in ((attention.keys, source), (attention.queries, target)):
         assert SENTENCEPIECE.join(" ".join(side[:-1])) == line
+
+
+def test_validation_bleu_joins_the_pieces(here, tmp_path):
+    words = [
+        "mine/data/bin",
+        "--arch",
+        "transformer_standard_unshared",
+        "--task",
+        "translation_dc_nmt",
+    ]
+    words += ["--user-dir", ROOT / "dc_nmt_plugin", "--optimizer", "adam", "--cpu", *SMALL]
+    words += ["--max-tokens", 800, "--max-update", 1, "--save-dir", tmp_path, "--eval-bleu"]
+    refused = run(here, "train", *words, "--eval-bleu-remove-bpe")
+    pieces = "is in pieces of sentencepiece, so the score would be of pieces; give"
+    assert_explained(refused, pieces, "--eval-bleu-remove-bpe sentencepiece")
+    run(here, "train", *words, "--no-save", "--eval-bleu-remove-bpe", "sentencepiece").good()
 
 
 def test_missing_codes_and_those_of_another_name(here, tmp_path, monkeypatch, capfd):

@@ -13,7 +13,14 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.laboratory.commands.average import main
 
 
-def save(path: Path, model: dict[str, torch.Tensor], seed=1, target="de", arch="transformer_dc"):
+def save(
+    path: Path,
+    model: dict[str, torch.Tensor],
+    seed=1,
+    target="de",
+    arch="transformer_dc",
+    languages=None,  # that fairseq found in names of files, without flags
+):
     torch.save(
         {
             "args": None,
@@ -24,7 +31,7 @@ def save(path: Path, model: dict[str, torch.Tensor], seed=1, target="de", arch="
             "model": model,
             "optimizer_history": [{"num_updates": 7}],
             "last_optimizer_state": {"state": {0: torch.ones(3)}},
-            "extra_state": {"epoch": 1},
+            "extra_state": {"epoch": 1, **({"languages": languages} if languages else {})},
         },
         path,
     )
@@ -117,6 +124,10 @@ def test_a_mean_is_of_one_training(tmp_path):
         r"--target-lang differs \(de, fr\)": save(
             tmp_path / "f.pt", {"w": two, "v": one}, target="fr"
         ),
+        r"--source-lang differs \(en, de\)": save(
+            tmp_path / "h.pt", {"w": two, "v": one}, languages=["de", "en"]
+        ),
+        r"i.pt: is not a fairseq checkpoint: it has no parameters": save(tmp_path / "i.pt", {}),
         r"--seed differs \(1, 2\)": save(tmp_path / "g.pt", {"w": two, "v": one}, seed=2),
         "no such checkpoint": tmp_path / "absent.pt",
     }

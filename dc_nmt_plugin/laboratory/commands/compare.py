@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,7 +95,7 @@ def compare(
     """Tests the systems, and writes the requested texts."""
     from ..evaluation.significance import t_tests
     from ..evaluation.systems import score_and_test, sides_of
-    from ..evaluation.table_text import difference_notes
+    from ..evaluation.table_text import difference_notes, repeated_note
 
     sides = sides_of(systems, metric)
     texts = {label: side.hypotheses for label, side in sides.items()}
@@ -118,9 +118,30 @@ def compare(
             notes.append(f"{label}: {side.processing}")
     baseline, *others = tested.comparisons
     notes += difference_notes({c.name: c.against for c in others}, baseline.name, metric.name)
+    comparisons = []
+    for system, comparison in zip(systems, tested.comparisons, strict=True):
+        notes += repeated_note(system.label, system.texts.repeated)
+        notes_on_runs, has_stars = _compared_runs(system, systems[0])
+        notes += notes_on_runs
+        comparisons.append(comparison if has_stars else replace(comparison, corrected_p=None))
     return ComparisonReport(
-        metric.name, tested.signature, first.processing, notes, tested.comparisons, tests
+        metric.name, tested.signature, first.processing, notes, comparisons, tests
     )
+
+
+def _compared_runs(system: ComparedSystem, baseline: ComparedSystem) -> tuple[list[str], bool]:
+    """Returns notes on the trainings of two systems, and whether their difference has stars."""
+    from ..evaluation.conditions import different_conditions, different_settings, is_other_seed
+    from ..evaluation.table_text import other_seed_note, settings_note
+
+    run, of_baseline = system.run, baseline.run
+    if run is None or of_baseline is None:
+        return [], True
+    if is_other_seed(run, of_baseline):
+        return [other_seed_note(system.label)], False
+    both = (different_conditions(run, of_baseline), different_settings(run, of_baseline))
+    differences = "; ".join(filter(None, both))
+    return [settings_note([system.label], differences)] if differences else [], True
 
 
 def _write_texts(folder: Path, texts: Mapping[str, Sequence[str]], lowercase: bool) -> None:

@@ -100,6 +100,7 @@ def _convert(args: argparse.Namespace) -> None:
 
 def _pack(args: argparse.Namespace) -> None:
     from ..inference.packing import pack
+    from ..inference.run_text import check_codes
     from ..inference.trained_run import find_runs
 
     if args.no_model:
@@ -107,5 +108,7 @@ def _pack(args: argparse.Namespace) -> None:
         notify(f"{args.run}: the run without its model", out=True)
         return
     (run,) = find_runs([args.model], args.data)
+    if args.bpe_codes:
+        check_codes(args.bpe_codes, run.data / f"dict.{run.task['source_lang']}.txt")
     pack(run.folder, args.run, run, args.bpe_codes)
     notify(f"{args.run}: the whole run", out=True)

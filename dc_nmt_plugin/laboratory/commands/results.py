@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError, UserError, check_choices, notify
 from ...files import write_json
+from ...flags import flag_name
 from ...runs.finding import scored_runs
 from ...runs.record import RECORD
 from .. import STUDY, has_study
@@ -86,11 +87,16 @@ def _stored_table(options: Parser, args: argparse.Namespace) -> ResultTable | No
     """Returns the table that the only folder holds.
 
     None where a run beside it is not in the table, or an option asks for another table.
+
+    Raises:
+        UserError: an option asks for another table, and there are no runs to make it of
     """
     from ..evaluation.rows import ResultTable
 
     folder = args.folders[0]
     stored = folder / STORED
+    if folder.name == STORED:
+        folder, stored = folder.parent, folder
     if len(args.folders) > 1 or not stored.is_file():
         return None
     table = ResultTable.read(stored)
@@ -101,6 +107,11 @@ def _stored_table(options: Parser, args: argparse.Namespace) -> ResultTable | No
             return None
     for name in ("baseline", "subset", "metric", "over_seeds", "out"):
         if getattr(args, name) != options.get_default(name):
+            if stored == args.folders[0] or not any(folder.glob(f"*/{RECORD}")):
+                raise UsageError(
+                    f"{stored}: is a stored table; for {flag_name(name)} name the folders of the "
+                    "runs"
+                )
             return None
     notify(f"{stored} is printed as it was stored; name the runs to compare them")
     return table

@@ -11,25 +11,24 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from ...errors import UsageError, UserError, check_choices
-from ...flags import PRECISION, STOPPING, flag_name, flags_of, setting_name
+from ...errors import UsageError, check_choices
+from ...flags import setting_name
 from ...modules.mechanisms import CHOOSING
-from ...runs.differences import (
-    OF_ONE_SYSTEM,
-    TOKENS,
-    all_settings,
-    compared,
-    differing,
-    full_search,
-    shown,
-)
 from ...runs.finding import Run
+from ...runs.record import Score
+from .conditions import (
+    check_same_settings,
+    different_conditions,
+    different_settings,
+    is_other_seed,
+)
+from .evidence import check_are_runs, parameters_in_checkpoint, scored_again
 from .metrics import Metric
 from .rows import BaselineTest, MeasuredScore, PublishedScore, ResultRow, ResultTable, SystemFacts
 from .significance import Comparison
 from .systems import (
+    ComparedSystem,
     PlainTextOptions,
     default_metric,
     labelled,
@@ -40,7 +39,6 @@ from .systems import (
 from .table_text import FURTHER
 
 BASELINE_ARCH = "transformer_standard"
-_TEXT = "digest of the training text"
 LEAST_SECONDS = 3.0  # of training or decoding; the speed of less work is chance
 
 # the runs of each row: label → seed → run; without --over-seeds the seed is ""
@@ -74,7 +72,7 @@ def collect(
     first = _baseline(groups, baseline)
     groups = {first: groups[first], **groups}  # the baseline is the first row
     for label, group in groups.items():
-        _check_same_settings(label, list(group.values()))
+        check_same_settings(label, group.values())
 
     runs = [run for group in groups.values() for run in group.values()]  # in the table's order
     baseline_run = runs[0]
@@ -82,24 +80,24 @@ def collect(
     metric = metric or default_metric(loaded[0])
     rest = iter(loaded)
     systems = {label: {seed: next(rest) for seed in group} for label, group in groups.items()}
+    for label, seeds in systems.items():
+        check_are_runs(label, seeds)
     tested = score_and_test(systems, metric)
     comparisons = {comparison.name: comparison for comparison in tested.comparisons}
+    signatures = {metric.name: tested.signature}
     rows = []
     for label, group in groups.items():
-        row_runs = list(group.values())
-        score = _measured(comparisons[label], row_runs, metric)
-        # who names a baseline wants the test, whatever differs
-        differs = "" if baseline else _differences(row_runs[0], baseline_run)
+        row_runs, row_systems = list(group.values()), list(systems[label].values())
+        score = _measured(comparisons[label], row_systems, metric, signatures)
         published = find_published(row_runs[0], metric.name)
         rows.append(
             ResultRow(
                 system=_facts(label, row_runs, baseline_run),
                 score=score,
-                test=_test(comparisons[label], differs),
-                published=_with_gap(published, score, row_runs, metric),
+                test=_test(comparisons[label], row_runs[0], baseline_run, named=bool(baseline)),
+                published=_with_gap(published, score, row_systems, metric),
             )
         )
-    signatures = {metric.name: tested.signature, **_further_signatures(runs, metric)}
     return ResultTable(metric.name, signatures, tested.sentences, rows)
 
 
@@ -146,61 +144,6 @@ def _baseline(groups: Groups, label: str | None) -> str:
     return next(iter(groups))
 
 
-# -- which settings differ ---------------------------------------------------------------------
-
-
-def _check_same_settings(label: str, runs: Sequence[Run]) -> None:
-    """Checks that the runs of a row differ in the seed alone.
-
-    Raises:
-        UserError: they differ in settings, updates, tokens, text or search
-    """
-    first = runs[0]
-    for run in runs[1:]:
-        for name, value, other_value in differing(_settings(first), _settings(run)):
-            raise UsageError(
-                f"--over-seeds: {label} would be a mean of different settings: {name} is "
-                f"{shown(value)} in {first.record.name} and {shown(other_value)} in "
-                f"{run.record.name}; leave one out"
-            )
-
-
-def _differences(run: Run, baseline: Run) -> str:
-    """Returns in words how training and search of two runs differ, besides the model."""
-    differences = []
-    for name, value, other_value in differing(_conditions(run), _conditions(baseline)):
-        if name == _TEXT:
-            differences.append("another training text")
-        elif isinstance(value, int):
-            differences.append(f"{name} {value:,} instead of {other_value:,}")
-        else:
-            differences.append(f"{name} {value} instead of {other_value}")
-    return "; ".join(differences)
-
-
-def _settings(run: Run) -> dict[str, Any]:
-    """Returns the settings that are the same for every seed: name → value, None if unknown."""
-    settings = compared(all_settings(run.record), OF_ONE_SYSTEM)
-    return {**{flag_name(name): value for name, value in settings.items()}, **_conditions(run)}
-
-
-def _conditions(run: Run) -> dict[str, Any]:
-    """Returns facts of training and search: name → value, None if unknown."""
-    record = run.record
-    settings = all_settings(record)
-    # translations with a name (evaluate --as) are compared because their search differs
-    search = {} if run.decoding.name else run.decoding.search
-    precisions = [flag for flag in flags_of(PRECISION) if settings.get(flag)]
-    stops_early = any(flag in settings for flag in flags_of(STOPPING))  # at other updates each seed
-    return {
-        "updates": None if stops_early else run.updates,
-        TOKENS: record.training.tokens,
-        _TEXT: record.data.text,
-        "precision": next(iter(precisions), "fp32"),
-        **full_search(search),
-    }
-
-
 # -- from groups to rows -----------------------------------------------------------------------
 
 
@@ -211,6 +154,7 @@ def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
     run of the baseline, and where the work took less than LEAST_SECONDS.
     """
     first = runs[0]
+    counted = [parameters_in_checkpoint(run) for run in runs]
     training_speeds, decoding_speeds = [], []
     for run in runs:
         training = run.record.training
@@ -224,7 +168,8 @@ def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
         label=label,
         run=_relative(first.folder if len(runs) == 1 else first.folder.parent / _system(first)),
         arch=first.record.architecture,
-        parameters=first.record.training.parameters,
+        parameters=counted[0] or first.record.training.parameters,
+        parameters_counted=None not in counted,
         updates=first.updates,
         seeds=len(runs),
         train_tokens_per_second=_mean(training_speeds),
@@ -232,69 +177,77 @@ def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
     )
 
 
-def _measured(comparison: Comparison, runs: Sequence[Run], metric: Metric) -> MeasuredScore:
-    """Returns the score of the hypotheses as they are now, and other scores from the records.
+def _measured(
+    comparison: Comparison,
+    systems: Sequence[ComparedSystem],
+    metric: Metric,
+    signatures: dict[str, str],
+) -> MeasuredScore:
+    """Returns the scores of the hypotheses as they are now; adds signatures of other metrics.
 
     Raises:
-        UserError: the score in the record is of other hypotheses
+        UserError: a score in a record is of other hypotheses
     """
-    stored = _mean_score(runs, metric.name)
-    if stored is not None and abs(stored - comparison.score) > 0.005:
-        raise UserError(
-            f"{comparison.name}: its hypotheses have {comparison.score:.2f} {metric.name}, and "
-            f"{stored:.2f} in its record; score them again"
-        )
+    _scored_again(systems, metric.name)  # the record may have another score
     further = {}
     for name in FURTHER:
-        score = _mean_score(runs, name)
-        if score is not None and name != metric.name:
-            further[name] = score
-    return MeasuredScore(value=comparison.score, deviation=comparison.deviation, further=further)
+        scores = _scored_again(systems, name) if name != metric.name else []
+        if scores:
+            further[name] = statistics.fmean(score.value for score in scores)
+            signatures.setdefault(name, scores[0].signature)
+    return MeasuredScore(
+        value=comparison.score,
+        deviation=comparison.deviation,
+        further=further,
+        repeated=max(system.texts.repeated for system in systems),
+    )
 
 
-def _test(comparison: Comparison, differs: str) -> BaselineTest:
-    """Returns the test of a row; one that differs in more than the model has no corrected p."""
-    if comparison.corrected_p is None:
-        differs = ""
+def _scored_again(systems: Sequence[ComparedSystem], metric: str) -> list[Score]:
+    """Returns the score of each run's hypotheses; [] where a record has no such score."""
+    scores = [score for system in systems if (score := scored_again(system, metric))]
+    return scores if len(scores) == len(systems) else []
+
+
+def _test(comparison: Comparison, run: Run, baseline: Run, *, named: bool) -> BaselineTest:
+    """Returns the test of a row; one that differs in more than the model has no corrected p.
+
+    Args:
+        comparison: of the row
+        run, baseline: the first runs of the row and of the baseline
+        named: somebody who names a baseline wants the test, whatever differs
+    """
+    conditions, settings = different_conditions(run, baseline), different_settings(run, baseline)
+    if named or comparison.corrected_p is None:
+        conditions, settings = "", "; ".join(filter(None, (conditions, settings)))
+    other_seed = is_other_seed(run, baseline)
     return BaselineTest(
         difference=comparison.difference,
         compared_seeds=None if comparison.seeds is None else list(comparison.seeds),
         against=comparison.against,
-        corrected_p=None if differs else comparison.corrected_p,
-        differs=differs,
+        corrected_p=None if conditions or other_seed else comparison.corrected_p,
+        differs=conditions,
+        settings=settings,
+        other_seed=other_seed,
     )
 
 
 def _with_gap(
-    published: PublishedScore, score: MeasuredScore, runs: Sequence[Run], metric: Metric
+    published: PublishedScore,
+    score: MeasuredScore,
+    systems: Sequence[ComparedSystem],
+    metric: Metric,
 ) -> PublishedScore:
     """Returns the published score with the difference of the runs' score by its metric to it."""
     if published.metric is None or published.score is None:
         return published
     measured = score.value
     if published.metric != metric.name:
-        of_records = _mean_score(runs, published.metric)
-        if of_records is None:
+        scores = _scored_again(systems, published.metric)
+        if not scores:
             return published
-        measured = of_records
+        measured = statistics.fmean(score.value for score in scores)
     return replace(published, to_published=measured - published.score)
-
-
-def _further_signatures(runs: Sequence[Run], metric: Metric) -> dict[str, str]:
-    """Returns the signatures of the other metrics that runs have."""
-    signatures: dict[str, str] = {}
-    for name in FURTHER:
-        for run in runs:
-            score = run.decoding.score(name)
-            if score and name != metric.name:
-                signatures.setdefault(name, score.signature)
-    return signatures
-
-
-def _mean_score(runs: Sequence[Run], metric: str) -> float | None:
-    """Returns the mean of the scores in the records; None where a run has no such score."""
-    scores = list(filter(None, (run.decoding.score(metric) for run in runs)))
-    return _mean([score.value for score in scores]) if len(scores) == len(runs) else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -17,6 +17,7 @@ class SystemFacts:
     run: str  # its folder, relative to the checkout where it is below it
     arch: str | None = None
     parameters: int | None = None
+    parameters_counted: bool = False  # in the checkpoints; else as recorded
     updates: int | None = None
     seeds: int = 1
     train_tokens_per_second: float | None = None  # target tokens
@@ -30,6 +31,7 @@ class MeasuredScore:
     value: float
     deviation: float | None = None  # standard deviation over the seeds; None for one run
     further: dict[str, float] = field(default_factory=dict)  # metric → score
+    repeated: int = 0  # hypotheses of a run that are one sentence, if they are half of the text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +43,11 @@ class BaselineTest:
     # all seeds; None for single runs
     compared_seeds: list[str] | None = None
     against: Difference | None = None  # None for too little text
-    corrected_p: float | None = None  # by Holm for the number of systems; None if `differs`
+    # by Holm for the number of systems; None if `differs` or `other_seed`
+    corrected_p: float | None = None
     differs: str = ""  # what differs from the baseline's training and search, besides the model
+    settings: str = ""  # of the training that also differ, and are no reason for no stars
+    other_seed: bool = False  # of the baseline's system
 
 
 @dataclass(frozen=True, kw_only=True)

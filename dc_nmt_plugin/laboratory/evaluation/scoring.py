@@ -23,6 +23,7 @@ from ...runs.record import (
 )
 from .generated import Generated, is_same_search, read_generated
 from .metrics import METRICS, Metric, default_metrics, find_metrics
+from .table_text import repeated_note
 from .texts import TextFiles, Texts, load_texts
 
 # what dc-nmt evaluate knows of a translation: all flags of its search, its checkpoint, its device
@@ -84,7 +85,7 @@ def score_translation(options: ScoreOptions) -> tuple[Record, Decoding, list[str
         return with_decoding(record, replace(decoding, updates=updates))
 
     record = update_record(options.out, scored) if options.out else scored(None)
-    return record, decoding, texts.warnings
+    return record, decoding, texts.warnings + repeated_note(files.hypotheses, texts.repeated)
 
 
 def _is_read(path: Path, options: ScoreOptions) -> bool:

@@ -231,13 +231,53 @@ def _notes(table: ResultTable, code: str) -> list[str]:
         tests = {row.system.label: row.test.against for row in others}
         notes += difference_notes(tests, baseline.system.label, table.metric)
         notes += _notes_on_compared_seeds(table)
+    notes += _notes_on_conditions(others)
+    for row in table.rows:
+        notes += repeated_note(row.system.label, row.score.repeated)
+    notes += _notes_on_speeds(table) + _notes_on_published(table)
+    return notes + _notes_on_recorded(table)
+
+
+def _notes_on_conditions(others: Sequence[ResultRow]) -> list[str]:
+    """Returns how rows differ from the baseline, besides the model."""
+    notes = []
+    labels_of: dict[str, list[str]] = {}  # settings → labels
     for row in others:
-        if row.test.differs:
+        label, test = row.system.label, row.test
+        if test.other_seed:
+            notes.append(other_seed_note(label))
+        if test.differs:
             notes.append(
-                f"{row.system.label}: no stars, because more than the model differs from the "
-                f"baseline: {row.test.differs} (--baseline NAME tests it all the same)"
+                f"{label}: no stars, because more than the model differs from the "
+                f"baseline: {test.differs} (--baseline NAME tests it all the same)"
             )
-    return notes + _notes_on_speeds(table) + _notes_on_published(table)
+        if test.settings:
+            labels_of.setdefault(test.settings, []).append(label)
+    return notes + [settings_note(labels, settings) for settings, labels in labels_of.items()]
+
+
+def other_seed_note(label: str) -> str:
+    return f"{label}: no stars, because this is another seed of the baseline's system"
+
+
+def settings_note(labels: Sequence[str], differences: str) -> str:
+    return f"{', '.join(labels)}: not only the model differs from the baseline: {differences}"
+
+
+def repeated_note(label: str, count: int) -> list[str]:
+    """Returns the note on so many equal hypotheses; [] for 0."""
+    return [f"{label}: {count:,} hypotheses are one and the same sentence"] if count else []
+
+
+def _notes_on_recorded(table: ResultTable) -> list[str]:
+    """Returns what was read in the records and not found again in other files."""
+    uncounted = [row.system.label for row in table.rows if not row.system.parameters_counted]
+    facts = ["updates", "architectures", "speeds"]
+    if len(uncounted) == len(table.rows):
+        facts.append("parameters")
+    elif uncounted:
+        facts.append(f"parameters of {', '.join(uncounted)}")
+    return [f"as recorded: {', '.join(facts)}"]
 
 
 def _notes_on_compared_seeds(table: ResultTable) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from ...text.languages import is_spaceless
 from ...text.lines import read_lines
 from ..raw_text.checks import looks_raw, refuse, scan_lines, tokenized_sign, unicode_form
 from ..raw_text.tokenizers import MOSES, detokenize, tokenize
+from .chance import LEAST_SENTENCES
 from .generated import UNKNOWN, check_targets, read_generated
 from .metrics import Metric
 
@@ -75,6 +77,19 @@ class Texts:
     tokenized: Sides | None
     warnings: list[str]
     has_raw_reference: bool = True
+
+    @property
+    def repeated(self) -> int:
+        """Returns how many hypotheses are the same sentence; 0 if that is less than half of them.
+
+        Text of fewer than ten sentences, or with such references, is no sign of a broken model.
+        """
+        most, of_references = (
+            Counter(lines).most_common(1)[0][1]
+            for lines in (self.raw.hypotheses, self.raw.references)
+        )
+        count = len(self.raw.hypotheses)
+        return most if count >= LEAST_SENTENCES and most >= count / 2 > of_references else 0
 
     def sides(self, metric: Metric) -> Sides:
         """Returns the text for a metric, before :meth:`Metric.prepared`; ``processing`` has both.

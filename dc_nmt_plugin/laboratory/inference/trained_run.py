@@ -10,7 +10,7 @@ from typing import Any
 
 from ...checkpoints.loading import load_checkpoint, saved_settings
 from ...checkpoints.names import CHECKPOINTS, of_run
-from ...errors import UserError
+from ...errors import UserError, did_you_mean
 from ...runs.finding import chosen_names, distinguished, is_its_text, located
 from ...runs.record import RECORD, record_of
 
@@ -82,7 +82,9 @@ def _checkpoint(path: Path) -> Path:
     if path.is_file():
         return path
     if not path.is_dir():
-        raise UserError(f"{path}: no such run folder or checkpoint.")
+        runs = [record.parent.name for record in path.parent.glob(f"*/{RECORD}")]
+        hint = did_you_mean(path.name, runs)
+        raise UserError(f"{path}: no such run folder or checkpoint.{hint}")
     checkpoint = of_run(path)
     if checkpoint is None:
         runs = sorted(str(folder) for folder in path.iterdir() if of_run(folder))

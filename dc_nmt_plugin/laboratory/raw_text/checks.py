@@ -58,7 +58,7 @@ KINDS = {
         _SYMBOL,
     ),
     "pieces": Kind(
-        "has '{}', the mark of BPE or sentencepiece; join the words: sed 's/@@ //g', or "
+        "has '{}', the mark of BPE or sentencepiece; join the words: sed -E 's/@@( |$)//g', or "
         "fairseq-generate --remove-bpe (sentencepiece); text of the tokenizer split needs "
         "--tokenizer split",
         re.compile(r"(?<=\S)@@(?= |$)|▁"),

@@ -106,10 +106,10 @@ def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
     codes = options.source_lang, options.target_lang
     languages = _languages("--train", options.train, codes)
     for split, paths in files.items():
-        if None in codes and _languages(f"--{split}", paths, codes) != languages:
+        if None in codes and (found := _languages(f"--{split}", paths, codes)) != languages:
             raise UsageError(
-                f"--{split}: {paths[0]} and {paths[1]} are not {' and '.join(languages)}, in this "
-                "order, as --train is"
+                f"--{split}: {paths[0]} and {paths[1]} are {' and '.join(found)} by their "
+                f"endings, and --train is {' and '.join(languages)}, in this order"
             )
     scans = _check(files, options.tokenized)
     with making(options.folder) as folder:

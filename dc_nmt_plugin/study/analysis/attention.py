@@ -176,6 +176,7 @@ def draw(figure: Any, results: Mapping[str, AttentionSpans]) -> None:
     for (_, key, axis), axes in zip(names, panels, strict=True):
         values = [getattr(row, key) for row in result.layers]
         _heat_map(figure, axes, values, axis)
+        axes.set_title(ATTENTION_KINDS[result.of], fontsize=9)
         axes.set_yticks(range(len(values)), [row.label for row in result.layers])
 
 
@@ -184,7 +185,8 @@ def _by_layer(results: Mapping[str, AttentionSpans], key: str) -> dict[str, dict
     lines = {}
     for label, result in results.items():
         for part in dict.fromkeys(row.part for row in result.layers):
-            lines[f"{label} {part}".strip()] = by_layer(result.layers, key, part=part)
+            name = f"{label} ({ATTENTION_KINDS[result.of]}) {part}".strip()
+            lines[name] = by_layer(result.layers, key, part=part)
     return lines
 
 

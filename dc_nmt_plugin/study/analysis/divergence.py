@@ -18,7 +18,7 @@ from .subject import Subject
 class LayerDivergence:
     side: str
     layer: int
-    divergence: float  # mean over `rows` queries and all heads, nats
+    divergence: float  # of the maxima over heads, eq. (10); mean over `rows` queries, nats
     rows: int
 
 

@@ -153,13 +153,17 @@ def _draw_line(axes: Any, label: str, points: Mapping[Any, float], look: Look) -
     axes.plot(
         [*points],
         [*points.values()],
-        label=label,
+        label=_in_legend(label),
         color=COLOURS[look.colour % len(COLOURS)],
         marker=MARKERS[look.number % len(MARKERS)],
         linestyle=DASHES[look.number % len(DASHES)],
         markersize=5,
         markevery=-(-len(points) // 12) or None,  # at most 12 markers
     )
+
+
+def _in_legend(label: str) -> str:
+    return f" {label}" if label.startswith("_") else label  # matplotlib leaves those out
 
 
 def _draw_bars(axes: Any, chart: Chart, looks: Mapping[str, Look]) -> None:
@@ -171,7 +175,7 @@ def _draw_bars(axes: Any, chart: Chart, looks: Mapping[str, Look]) -> None:
             [group + shift for group in groups],
             heights,
             width,
-            label=label or None,
+            label=_in_legend(label) or None,
             color=COLOURS[looks[label].colour % len(COLOURS)],
             hatch=HATCHES[looks[label].number % len(HATCHES)],
             edgecolor="white",
@@ -225,6 +229,16 @@ def save(figure: Any, path: Path) -> list[Path]:
     return paths
 
 
+def _with_formulas(figure: Any) -> list[Any]:
+    """Returns the texts that are none of users: names of axes, and powers on logarithmic ones."""
+    texts = []
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        texts.append(axis.label)
+        if axis.get_scale() == "log":
+            texts += axis.get_ticklabels(which="both")
+    return texts
+
+
 def write_figure(figure: Any, target: Any, form: str) -> None:
     """Writes a figure; equal numbers give equal files, without a date and random names."""
     import matplotlib
@@ -235,6 +249,9 @@ def write_figure(figure: Any, target: Any, form: str) -> None:
     more = sorted({font.name for font in fontManager.ttflist if "Noto Sans" in font.name})
     for text in figure.findobj(Text):
         text.set_fontfamily(["DejaVu Sans", *more])
+        text.set_parse_math(False)  # names and words may have dollars
+    for text in _with_formulas(figure):
+        text.set_parse_math(True)
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
     with matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"}):
         figure.savefig(target, format=form, dpi=150, metadata=metadata)

@@ -285,7 +285,7 @@ def _compared(cells: Sequence[ComparedNumber]) -> NamedColumns:
 
 
 def _notes(cells: Sequence[ComparedNumber]) -> list[str]:
-    notes = ["measured: mean over the seeds that are trained to their end and scored"]
+    notes = ["measured: mean over the seeds that are trained to their end and scored, as recorded"]
     if any(cell.difference is not None for cell in cells):
         notes.append("difference: over the seeds that both have; dc-nmt compare tests it")
     # each setting in which runs differ from the published ones, once

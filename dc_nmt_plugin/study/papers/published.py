@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...flags import as_flags, flag_values, typed_flags
+from ...laboratory.evaluation.conditions import full_search
 from ...laboratory.evaluation.rows import PublishedScore
 from ...runs.differences import (
     NOT_GIVEN,
@@ -14,7 +15,6 @@ from ...runs.differences import (
     all_settings,
     compared,
     differing,
-    full_search,
     shown,
 )
 from ...runs.finding import Run

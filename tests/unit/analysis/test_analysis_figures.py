@@ -12,6 +12,7 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.laboratory.evaluation.chance import Difference
 from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
 from dc_nmt_plugin.laboratory.evaluation.significance import paired_bootstrap
+from dc_nmt_plugin.study.analysis import curves
 from dc_nmt_plugin.study.analysis.attention import AttentionSpans, LayerSpans
 from dc_nmt_plugin.study.analysis.curves import Curves
 from dc_nmt_plugin.study.analysis.dependency import Dependency, LayerDependency, SentenceDependency
@@ -72,8 +73,9 @@ def test_attention():
     assert axes[0].get_xlabel() == "head" and axes[0].get_ylabel() == "layer"
     assert tables[0].rows[0][:4] == ["a", "encoder.1.self", "2.000", "0.200"]
     axes, _ = drawn("attention", {"a": spans([2.0, 3.0]), "b": spans([4.0, 5.0])})
-    assert line(axes[0], "a") == [2, 3] and line(axes[0], "b") == [4, 5]
-    assert line(axes[1], "b") == pytest.approx([0.4, 0.5])
+    kind = "(self-attention of the encoder)"
+    assert line(axes[0], f"a {kind}") == [2, 3] and line(axes[0], f"b {kind}") == [4, 5]
+    assert line(axes[1], f"b {kind}") == pytest.approx([0.4, 0.5])
 
 
 def divergence(sizes, values):
@@ -253,6 +255,15 @@ def test_curves():
     (axes,), (table,) = drawn("curves", results)
     assert axes.get_ylabel() == "valid: dv_encoder"
     assert table.rows == [["b-s1", "valid:dv_encoder", "2", "0.1", "0.1", "0.1", "0.1"]]
+
+
+def test_names_stand_in_a_legend_as_they_are(tmp_path):
+    names = ["_u", "a$b{$", "plain"]
+    curve = Curves({"valid:ppl": [(10, 800.0), (20, 4.0)]})
+    figure = new_figure()
+    curves.draw(figure, dict.fromkeys(names, curve), numbers=["valid:ppl"])
+    save(figure, tmp_path / "f.svg")
+    assert [text.get_text().strip() for text in figure.legends[0].get_texts()] == names
 
 
 def test_files(tmp_path):

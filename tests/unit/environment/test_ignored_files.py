@@ -35,6 +35,23 @@ def test_git_ignores_none_of_them(tmp_path):
     assert done.stdout == ""
 
 
+@pytest.mark.skipif(not shutil.which("git"), reason="git is missing")
+def test_a_clone_for_windows_has_the_line_ends_that_bash_reads(tmp_path):
+    """``core.autocrlf``, as Git for Windows sets it, and the scripts called from WSL."""
+    for name in (".gitattributes", "scripts/setup.sh"):
+        (tmp_path / "ours" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / "ours" / name)
+    identity = ["-c", "user.name=a", "-c", "user.email=a"]
+    for words in (
+        ["init", "--quiet", "ours"],
+        ["-C", "ours", "add", "."],
+        ["-C", "ours", *identity, "commit", "--quiet", "--message", "a"],
+        ["-c", "core.autocrlf=true", "clone", "--quiet", "ours", "theirs"],
+    ):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    assert b"\r" not in (tmp_path / "theirs/scripts/setup.sh").read_bytes()
+
+
 def test_ruff_checks_every_python_file():
     words = [sys.executable, "-m", "ruff", "check", "--show-files", "."]
     shown = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -54,8 +54,14 @@ def decoded(run, lines=REFERENCE, **values):
     """Adds a translation to a run."""
     plain = f"hypotheses{values.get('name', '')}{values.get('subset', '')}.de"
     (run / plain).write_text("\n".join(lines) + "\n")
-    bleu = replace(SCORES[0], value=METRICS["mteval-v13a"].score(lines, REFERENCE, "de")[0])
-    return write_scored(run, plain, "../ref.de", **{"scores": (bleu, *SCORES[1:]), **values})
+    scores = [scored(score.metric, lines) for score in SCORES]
+    return write_scored(run, plain, "../ref.de", **{"scores": scores, **values})
+
+
+def scored(metric, lines, **facts):
+    """The score of detokenised lines."""
+    value, signature = METRICS[metric].score(lines, REFERENCE, "de")
+    return Score(metric, value, signature, "raw", **facts)
 
 
 def export(*words):
@@ -255,17 +261,16 @@ def test_a_row_of_seeds_is_of_one_system(task, capsys):
 
 
 def test_the_gap_to_a_paper_s_metric_is_of_all_seeds(task, capsys, monkeypatch):
-    for seed, chrf in ((1, 40.0), (2, 44.0)):
-        scores = (Score("mteval-v13a", 100.0, "b", ""), Score("chrf", chrf, "c", ""))
-        name, decoding = f"plain-s{seed}", {"scores": scores}
-        finished(task, name, arch="transformer_standard", decoding=decoding)
+    for seed, lines in ((1, OTHER), (2, REFERENCE)):
+        finished(task, f"plain-s{seed}", lines, arch="transformer_standard")
     numbers = PublishedScore(
         score=50.0, metric="chrf", printed_in="Table 1", differs="dropout: 0.2"
     )
     monkeypatch.setattr(published, "published_score", lambda run, metric: numbers)
     by_label = {row["label"]: row for row in rows(capsys, task, "--over-seeds")}
-    assert by_label["plain"]["published"]["to_published"] == pytest.approx(-8)
-    assert by_label["b-plain"]["published"]["to_published"] == pytest.approx(3.0 - 50)
+    chrf = (100 + scored("chrf", OTHER).value) / 2
+    assert by_label["plain"]["published"]["to_published"] == pytest.approx(chrf - 50)
+    assert by_label["b-plain"]["published"]["to_published"] == pytest.approx(100 - 50)
     results(task)
     assert "b-plain differs from the published run: dropout: 0.2" in capsys.readouterr().out
 
@@ -277,14 +282,14 @@ BEAM_4 = "--beam 4 --lenpen 0.6 --length-penalty wu"
 def test_a_published_score_is_compared_with_the_same_metric(cwd, capsys):
     """Also in a table by another metric."""
     flags = f"{ADAM} --lr-scheduler inverse_sqrt --max-tokens 32768 --max-update 100000"
-    scores = (Score("mteval-v13a", 100.0, "s", ""), Score("multi-bleu", 26.25, "s", "", True))
+    scores = (scored("mteval-v13a", REFERENCE), scored("multi-bleu", REFERENCE, paper=True))
     decoding = {"search": BEAM_4, "scores": scores, "tokenizer": "moses"}
     arch = "transformer_ctxaware_unshared"
     run = finished(cwd / "wmt14_en_de", "a", arch=arch, flags=flags, decoding=decoding)
     (row,) = rows(capsys, run, "--metric", "mteval-v13a")
     assert row["score"] == pytest.approx(100)  # the made-up translation is the reference
     assert (row["published"]["score"], row["published"]["metric"]) == (28.26, "multi-bleu")
-    assert row["published"]["to_published"] == pytest.approx(26.25 - 28.26)
+    assert row["published"]["to_published"] == pytest.approx(100 - 28.26)
     results(run, "--metric", "mteval-v13a")
     assert "28.26 (multi-bleu)" in capsys.readouterr().out
 
@@ -322,7 +327,7 @@ def test_packed_runs_make_the_same_table_without_the_runs(task, capsys):
     """Of the output of fairseq-generate, and of plain text."""
     flags = "--adam-betas '(0.9, 1)' --seed 1"
     decoding = {"kind": "generated", "tokenizer": "moses", "search": "--beam 5"}
-    decoding["scores"] = SCORES[1:]  # BLEU is of the text that finished() writes
+    decoding["scores"] = (Score("ter", 50.0, "t", "raw"),)  # others are scored again
     generated = finished(task, "c-dc-s1", flags=flags, decoding=decoding)
     change(generated, checkpoints=("checkpoints/checkpoint_last.pt",))
     pieces = 4 * ["Ein Ha@@ us steht am Bach .", "Die Katze schl&quot; .", "Wir gehen nach Hause ."]
@@ -437,8 +442,11 @@ def test_numbers_are_stored_without_text(task, tmp_path, capsys):
     results(home, "--markdown")
     again = capsys.readouterr()
     assert again.out == printed and "results.json is printed as it was stored" in again.err
-    with pytest.raises(UserError, match="no finished run in it"):  # that another table is of
-        results(home, "--subset", "valid")
+    results(home / "results.json", "--markdown")
+    assert capsys.readouterr().out == printed
+    for place in (home, home / "results.json"):  # without the runs that another table is of
+        with pytest.raises(UserError, match=r"is a stored table; for --over-seeds name the fol"):
+            results(place, "--over-seeds")
     shutil.copy(home / "results.json", task)  # a new run beside it must not be missing
     finished(task, "c-new")
     assert "c-new" in {row["label"] for row in rows(capsys, task)}

@@ -138,7 +138,10 @@ def test_half_of_the_lines_may_be_the_same(here, capsys):
         (["wmt14_en_de", "--train", "a.de", "a.en"], ["'wmt14_en_de' is a published task's name"]),
         (["mine", "--train", "t.de", "t.en"], ["20 pairs, too few", "200 are the least"]),
         (["mine", "--train", "a.de", "copy.en"], ["400 of 400 lines are the same"]),
-        (["mine", "--train", "a.de", "a.en", "--test", "t.en", "t.de"], ["not de and en, in this"]),
+        (
+            ["mine", "--train", "a.de", "a.en", "--test", "t.en", "t.de"],
+            ["are en and de by their endings, and --train is de and en, in this"],
+        ),
         (
             ["mine", "--train", "a.de", "a.en", "--test", "gap.de", "t.en"],
             ["gap.de, line 3: the line is blank"],

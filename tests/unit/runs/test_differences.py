@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dc_nmt_plugin.laboratory.evaluation.conditions import full_search
 from dc_nmt_plugin.runs.differences import (
     NOT_GIVEN,
     NOT_PRINTED,
@@ -12,7 +13,6 @@ from dc_nmt_plugin.runs.differences import (
     WHILE_CONTINUING,
     compared,
     differing,
-    full_search,
 )
 
 
