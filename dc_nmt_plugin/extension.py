@@ -65,6 +65,7 @@ def import_user_dirs(names: str, flag: str = "--user-dir") -> None:
         UserError: a folder is missing or cannot be imported, or registers something wrong
     """
     imported = [_import(name, f"{flag} {name}".strip()) for name in listed(names)]
+    _check_architectures()
     before = listed(os.environ.get(VARIABLE, ""))
     os.environ[VARIABLE] = ",".join(dict.fromkeys([*before, *imported]))
 
@@ -155,7 +156,11 @@ def register_self_attention(
 
 
 def register_source_feature(
-    name: str, *, options: Sequence[Option] = (), contradictions: Sequence[Contradiction] = ()
+    name: str,
+    *,
+    options: Sequence[Option] = (),
+    contradictions: Sequence[Contradiction] = (),
+    reference: Callable[..., Any] | None = None,
 ) -> Callable[[Class], Class]:
     """Returns a decorator that makes a class a value of ``--source-features``.
 
@@ -165,6 +170,8 @@ def register_source_feature(
         name: the value
         options: arguments of the class; ``--NAME-OPTION`` is the flag of each
         contradictions: values of options that do not go together
+        reference: the equations by loops, ``reference(aggregation, features)`` or
+            ``reference(attention, x, flow)``; for ``dc-nmt check-mechanism``
 
     Raises:
         UserError: the name or an option exists
@@ -180,6 +187,7 @@ def register_source_feature(
             tuple(options),
             contradictions=tuple(contradictions),
             folder=_folder(class_.__module__),
+            reference=reference,
             source=class_digest(class_),
             aggregates=aggregates,
         )
@@ -325,8 +333,8 @@ def _check(mechanism: Mechanism, given: Sequence[str], needed: Sequence[str] = (
     for argument in needed:
         if argument not in taken:
             raise UserError(
-                f"{declared}: __init__ does not take {argument}; take **others, and hand them to "
-                "super().__init__(**others)."
+                f"{declared}: __init__ does not take {argument}, which a model gives; name it "
+                "there, or take **others, and hand them to a base that takes it."
             )
     inherited = {name for base in class_.__mro__[1:] for name in vars(base)}.difference(taken)
     for option in mechanism.options:
@@ -357,13 +365,14 @@ def register_architecture(
         about: its change to the usual model, in one line
         cites: publication
 
+    Wrong settings are refused when the folder has been imported, or a model is built: a mechanism
+    may be registered after the architecture that names it.
+
     Raises:
-        UserError: the name exists, or settings are wrong
+        UserError: the name exists
     """
     from .models.presets import FAMILIES, SIZES, Family, architectures
-    from .models.transformer.config import TransformerConfig
 
-    TransformerConfig(**settings).check()
     family = Family(
         name=name,
         about=about or "an architecture of the user's own",
@@ -383,3 +392,17 @@ def register_architecture(
     registry = sys.modules.get(f"{__package__}.models.registry")
     if registry is not None:  # else it registers all of them, once it is imported
         registry.register_all()
+
+
+def _check_architectures() -> None:
+    """Checks the settings of architectures from outside the package."""
+    from .models.presets import FAMILIES
+    from .models.transformer.config import TransformerConfig
+
+    for family in FAMILIES:
+        try:
+            TransformerConfig(**family.variants[""]).check() if family.folder else None
+        except (TypeError, UserError) as error:
+            raise UserError(
+                f"{family.folder}: register_architecture {family.name!r}: {error}"
+            ) from error

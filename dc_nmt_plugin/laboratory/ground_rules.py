@@ -21,11 +21,11 @@ import torch
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
-from ..errors import did_you_mean
+from ..errors import counted, did_you_mean
 from ..modules.core.attention import AttentionToSource
 from ..modules.core.flow import Flow
 from ..modules.core.masks import SequenceMask
-from ..modules.core.recording import recording
+from ..modules.core.recording import Recorded, recording
 from ..modules.core.self_attention import MultiHeadSelfAttention
 from ..modules.core.source import Source
 from ..modules.mechanisms import Mechanism, Option, SelfAttentionKind
@@ -43,7 +43,7 @@ from .tiny_models import (
     tiny_model,
     usual_batch,
 )
-from .watching import META, Operations, called_functions, on_another_device, on_meta
+from .watching import META, InFloat64, Operations, called_functions, on_another_device, on_meta
 
 # a mechanism is combined with each of these values of the other axes
 COMBINATIONS: list[dict[str, Any]] = [
@@ -60,7 +60,7 @@ COMBINATIONS: list[dict[str, Any]] = [
     {"encoder_attention_heads": 1, "decoder_attention_heads": 1},
 ]
 LENGTHS = (1, 60, 300)  # of sentences, in tokens
-DROPPED = {"dropout": 0.3, "attention_dropout": 0.3}
+DROPPED: dict[str, Any] = {"dropout": 0.3, "attention_dropout": 0.3}
 
 
 class BrokenRule(AssertionError):
@@ -162,11 +162,15 @@ def check_gradients(net: Any) -> None:
     """Every parameter gets a finite gradient that is not zero."""
     net.train()
     joint_loss(net, usual_batch()).backward()
+    _check_finite_gradients(net)
     for name, parameter in net.named_parameters():
-        gradient = parameter.grad
-        if gradient is None or not gradient.abs().sum() > 0:
+        if parameter.grad is None or not parameter.grad.any():
             raise BrokenRule(f"{name} gets no gradient")
-        if not torch.isfinite(gradient).all():
+
+
+def _check_finite_gradients(net: Any) -> None:
+    for name, parameter in net.named_parameters():
+        if parameter.grad is not None and not torch.isfinite(parameter.grad).all():
             raise BrokenRule(f"the gradient of {name} is not finite")
 
 
@@ -177,6 +181,11 @@ def slope_and_gradient(
     parameters = [p for p in net.parameters() if p.requires_grad]
     generator = torch.Generator().manual_seed(7)
     directions = [torch.randn(p.shape, generator=generator, dtype=p.dtype) for p in parameters]
+    for module in net.modules():
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            for parameter, direction in zip(parameters, directions, strict=True):
+                if parameter is module.weight:
+                    direction[module.padding_idx] = 0.0  # torch gives this row no gradient
     torch.manual_seed(1)
     gradients = torch.autograd.grad(joint_loss(net, batch), parameters)
     pairs = zip(gradients, directions, strict=True)
@@ -203,7 +212,7 @@ def check_beam_search(net: Any) -> None:
             raise BrokenRule("the two beam searches find other translations")
 
 
-# -- models with a mechanism -------------------------------------------------------------------------
+# -- models with a mechanism -----------------------------------------------------------------------
 
 
 class Models:
@@ -224,9 +233,20 @@ class Models:
         net = tiny_model("transformer_standard", seed=seed, **usual)
         return perturb(net) if perturbed else net
 
-    def modules(self, net: nn.Module) -> dict[str, nn.Module]:
+    def modules(self, net: nn.Module) -> dict[str, Any]:
         """Returns the modules of the mechanism in a model, by name."""
         return {name: part for name, part in net.named_modules() if isinstance(part, self.class_)}
+
+    def watched(self, net: Any) -> Any:
+        """Returns a model whose methods of the mechanism check their results, as they run."""
+        for module in self.modules(net).values():
+            module.register_forward_pre_hook(_keep_inputs)
+            module.register_forward_hook(_compare_inputs)
+            if isinstance(module, MultiHeadSelfAttention):
+                for name, watch in HOOKS.items():
+                    if hasattr(module, name):
+                        setattr(module, name, watch(getattr(module, name)))
+        return net
 
     @cached_property
     def random_in_training(self) -> bool:
@@ -251,10 +271,10 @@ class Models:
         steps = traceback.extract_tb(error.__traceback__)
         own = [step for step in steps if os.path.dirname(os.path.abspath(step.filename)) == folder]
         where = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
-        words = str(error).strip().partition("\n")[0]
+        words = " ".join(str(error).split())[:200]
         if isinstance(error, NotImplementedError) and not words:  # of a base
             missing = steps[-1].name
-            words = f"the class has no {missing}(){did_you_mean(missing, vars(self.class_))}"
+            words = f"the class has no {missing}().{did_you_mean(missing, vars(self.class_))}"
         return f"{type(error).__name__}: {words}{where}"
 
 
@@ -335,136 +355,20 @@ def _state(models: Models) -> None:
                 check_steps(net, others, compare=False)
             output = seeded(net)(**batch)[0]
             _equal(output, expected, 1e-6, "the outputs depend on an earlier batch: it is kept")
-
-
-# -- rules of a mechanism --------------------------------------------------------------------------
-
-
-def _training(models: Models) -> None:
-    """Training keeps to padding and causality, and without dropout computes what evaluation does.
-
-    A mechanism that is random in training may compute something else there.
-    """
-    net = models.model().train()
-    with models.under("in training"):
-        check_causality(seeded(net))
-        _check_other_sentences(seeded(net))
-        if not models.random_in_training:
-            check_padding(net)
-            batch = usual_batch()["net_input"]
-            output, expected = net(**batch)[0], models.model()(**batch)[0]
-            _equal(output, expected, 1e-5, "the outputs are others than in evaluation")
-
-
-def _check_other_sentences(net: Callable[..., Any]) -> None:
-    """Other words in the other sentences of a batch change no output of the first one."""
-    source, target = sentences(SOURCE_LENGTHS), sentences(TARGET_LENGTHS, seed=5)
-    others = [source[0], *sentences(SOURCE_LENGTHS, seed=11)[1:]]
-    outputs = [logits_of(net, batch, target)[0] for batch in (source, others)]
-    _equal(*outputs, 1e-5, "the outputs depend on other sentences of the batch")
-
-
-def _dropout(models: Models) -> None:
-    """--attention-dropout acts in training."""
-    if not issubclass(models.class_, MultiHeadSelfAttention | AttentionToSource):
-        return
-    batch = usual_batch()["net_input"]
-    net = models.model(attention_dropout=0.5).train()
-    for name, module in models.modules(net).items():
-        outputs: list[Tensor] = []
-        handle = module.register_forward_hook(
-            lambda _, given, result, outputs=outputs: outputs.append(result.detach())
-        )
-        for seed in (1, 2):
-            with torch.no_grad():
-                seeded(net, seed)(**batch)
-        handle.remove()
-        if torch.equal(*outputs):
-            raise BrokenRule(f"--attention-dropout changes nothing in training ({name})")
-        return  # outputs of higher layers differ in any case
-
-
-def _lengths(models: Models) -> None:
-    """Sentences of 1, 60 and 300 tokens keep to padding, causality, decoding and gradients."""
-    net = models.model(max_source_positions=512, max_target_positions=512)
-    for length in LENGTHS:
-        with models.under(f"with a sentence of {length} tokens"):
-            source = sentences([length, 5, 1])
-            target = sentences([length, 4, 1], seed=5)
-            together = logits_of(net, source, target)
-            for row in range(3):
-                (alone,) = logits_of(net, [source[row]], [target[row]])
-                _equal(alone, together[row], 1e-4, "the outputs depend on padding")
-            if length > 1:
-                changed = [*map(torch.clone, target)]
-                changed[0][-3] = 4 + (changed[0][-3] - 3) % 15
-                after = logits_of(net, source, changed)[0][: length - 2]
-                _equal(after, together[0][: length - 2], 1e-5, "the decoder looks ahead")
-            short = sample(source[:1], target[:1])
-            with torch.enable_grad():
-                joint_loss(net, short).backward()
-            for name, parameter in net.named_parameters():
-                if parameter.grad is not None and not torch.isfinite(parameter.grad).all():
-                    raise BrokenRule(f"the gradient of {name} is not finite")
-            net.zero_grad()
-            if length < LENGTHS[-1]:
-                check_steps(net, short)
-
-
-def _slope(models: Models) -> None:
-    """Gradients are the slope of the loss: nothing on the way is detached."""
-    net = models.model().train(not models.random_in_training)  # a random choice may have none
-    with models.under("in float64"):
-        measured, expected = slope_and_gradient(net.double(), usual_batch())
-    if not abs(measured - expected) <= 1e-5 * abs(measured):
-        raise BrokenRule(
-            f"the gradients are not the slope of the loss ({expected:.6g}, measured "
-            f"{measured:.6g}): something is detached"
-        )
-
-
-def _checkpointed_activations(models: Models) -> None:
-    """--checkpoint-activations changes no gradient."""
-    gradients = []
-    for checkpointed in (False, True):
-        net = models.model(checkpoint_activations=checkpointed).train()
-        torch.manual_seed(1)
-        joint_loss(net, usual_batch()).backward()
-        gradients.append(torch.cat([p.grad.flatten() for p in net.parameters()]))
-    plain, recomputed = gradients
-    _equal(recomputed, plain, 1e-5, "--checkpoint-activations changes gradients")
-
-
-def _half_precision(models: Models) -> None:
-    """The loss in bfloat16 (``--amp``) and half precision (``--fp16``) is close; steps decode."""
-    batch = usual_batch()
-    exact = float(joint_loss(models.model(), batch).detach())
-    for name, tolerance in (("--amp in bfloat16", 2e-2), ("--fp16", 3e-3)):
-        amp = name.startswith("--amp")
-        net = models.model() if amp else models.model().half()
-        with models.under(name):
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=amp):
-                loss = joint_loss(net, batch)
-                check_steps(net, batch, compare=False)
-            loss.backward()
-            if not abs(float(loss.detach()) - exact) <= tolerance * exact:
-                raise BrokenRule(f"the loss is {float(loss.detach()):.4g}, not {exact:.4g}")
-            if not all(torch.isfinite(p.grad).all() for p in net.parameters()):
-                raise BrokenRule("a gradient is not finite")
+        with torch.enable_grad():
+            net(**batch)
+        for name, module in models.modules(net).items():
+            for kept, value in vars(module).items():
+                if isinstance(value, Tensor) and value.grad_fn is not None:
+                    raise BrokenRule(
+                        f"{name}.{kept} keeps a tensor of the batch, with all that it was "
+                        "computed from; give it to self.record(…)"
+                    )
 
 
 def _results(models: Models) -> None:
     """Results have the type and the shape of what the methods get, which stays as it is."""
-    for dtype in (torch.float32, torch.float16):
-        net = models.model().to(dtype)
-        for module in models.modules(net).values():
-            module.register_forward_pre_hook(_keep_inputs)
-            module.register_forward_hook(_compare_inputs)
-            if isinstance(module, MultiHeadSelfAttention):
-                for name, watch in HOOKS.items():
-                    if hasattr(module, name):
-                        setattr(module, name, watch(getattr(module, name)))
-        net(**usual_batch()["net_input"])
+    models.watched(models.model())(**usual_batch()["net_input"])
 
 
 def _tensors_of(given: Any) -> list[Tensor]:
@@ -529,6 +433,123 @@ def _watch_weights(change: Callable[..., Tensor]) -> Callable[..., Tensor]:
 HOOKS = {"project": _watch_project, "logits": _watch_logits, "weights": _watch_weights}
 
 
+# -- rules of a mechanism --------------------------------------------------------------------------
+
+
+def _training(models: Models) -> None:
+    """Training keeps to padding and causality, and without dropout computes what evaluation does.
+
+    A mechanism that is random in training may compute something else there.
+    """
+    net = models.model().train()
+    with models.under("in training"):
+        check_causality(seeded(net))
+        _check_other_sentences(seeded(net))
+        if not models.random_in_training:
+            check_padding(net)
+            batch = usual_batch()["net_input"]
+            output, expected = net(**batch)[0], models.model()(**batch)[0]
+            _equal(output, expected, 1e-5, "the outputs are others than in evaluation")
+
+
+def _check_other_sentences(net: Callable[..., Any]) -> None:
+    """Other words in the other sentences of a batch change no output of the first one."""
+    source, target = sentences(SOURCE_LENGTHS), sentences(TARGET_LENGTHS, seed=5)
+    others = [source[0], *sentences(SOURCE_LENGTHS, seed=11)[1:]]
+    one, other = (logits_of(net, batch, target)[0] for batch in (source, others))
+    _equal(one, other, 1e-5, "the outputs depend on other sentences of the batch")
+
+
+def _flags(models: Models) -> None:
+    """--attention-dropout acts in training, and --no-attention-bias leaves biases out."""
+    if not issubclass(models.class_, MultiHeadSelfAttention | AttentionToSource):
+        return
+    batch = usual_batch()["net_input"]
+    net = models.model(attention_dropout=0.5).train()
+    name, lowest = next(iter(models.modules(net).items()))
+    outputs: list[Tensor] = []
+    lowest.register_forward_hook(lambda module, given, result: outputs.append(result))
+    for seed in (1, 2):
+        seeded(net, seed)(**batch)
+    if torch.equal(outputs[0], outputs[-1]):
+        raise BrokenRule(f"--attention-dropout changes nothing in training ({name})")
+    biases = []
+    for settings in ({}, {"no_attention_bias": True}):
+        parts = models.modules(models.model(**settings)).values()
+        names = [name for part in parts for name, _ in part.named_parameters()]
+        biases.append([name for name in names if name.endswith("bias")])
+    if biases[0] and len(biases[0]) == len(biases[1]):
+        raise BrokenRule(f"--no-attention-bias changes nothing ({biases[0][0]} is left)")
+
+
+def _lengths(models: Models) -> None:
+    """Sentences of 1, 60 and 300 tokens keep to padding, causality, decoding and gradients."""
+    net = models.model(max_source_positions=512, max_target_positions=512)
+    for length in LENGTHS:
+        with models.under(f"with a sentence of {counted(length, 'token')}"):
+            source = sentences([length, 5, 1])
+            target = sentences([length, 4, 1], seed=5)
+            together = logits_of(net, source, target)
+            for row in range(3):
+                (alone,) = logits_of(net, [source[row]], [target[row]])
+                _equal(alone, together[row], 1e-4, "the outputs depend on padding")
+            if length > 1:
+                changed = [*map(torch.clone, target)]
+                changed[0][-3] = 4 + (changed[0][-3] - 3) % 15
+                after = logits_of(net, source, changed)[0][: length - 2]
+                _equal(after, together[0][: length - 2], 1e-5, "the decoder looks ahead")
+            short = sample(source[:1], target[:1])
+            with torch.enable_grad():
+                joint_loss(net, short).backward()
+            _check_finite_gradients(net)
+            net.zero_grad()
+            if length < LENGTHS[-1]:
+                check_steps(net, short)
+
+
+def _slope(models: Models) -> None:
+    """Gradients are the slope of the loss: nothing on the way is detached."""
+    net = models.model().train(not models.random_in_training)  # a random choice may have none
+    with models.under("in float64"), InFloat64():
+        measured, expected = slope_and_gradient(net.double(), usual_batch())
+    if not abs(measured - expected) <= 1e-5 * abs(measured):
+        raise BrokenRule(
+            f"the gradients are not the slope of the loss ({expected:.6g}, measured "
+            f"{measured:.6g}): something is detached"
+        )
+
+
+def _checkpointed_activations(models: Models) -> None:
+    """--checkpoint-activations changes no gradient."""
+    gradients = []
+    for checkpointed in (False, True):
+        net = models.model(checkpoint_activations=checkpointed).train()
+        torch.manual_seed(1)
+        joint_loss(net, usual_batch()).backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in net.parameters()]))
+    plain, recomputed = gradients
+    _equal(recomputed, plain, 1e-5, "--checkpoint-activations changes gradients")
+
+
+def _half_precision(models: Models) -> None:
+    """The loss in bfloat16 (``--amp``) and half precision (``--fp16``) is close; steps decode."""
+    batch = usual_batch()
+    exact = float(joint_loss(models.model(), batch).detach())
+    for name, tolerance in (("--amp in bfloat16", 2e-2), ("--fp16", 3e-3)):
+        amp = name.startswith("--amp")
+        net = models.model() if amp else models.model().half()
+        with models.under(name):
+            if not amp:
+                models.watched(models.model().half())(**batch["net_input"])
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=amp):
+                loss = joint_loss(net, batch)
+                check_steps(net, batch, compare=False)
+            loss.backward()
+            if not abs(float(loss.detach()) - exact) <= tolerance * exact:
+                raise BrokenRule(f"the loss is {float(loss.detach()):.4g}, not {exact:.4g}")
+            _check_finite_gradients(net)
+
+
 def _another_device(models: Models) -> None:
     """It runs where the model is: nothing is made on the CPU for a model on a GPU."""
     net, batch = models.model().to(META), on_meta(usual_batch())
@@ -551,7 +572,7 @@ def _recording(models: Models) -> None:
         return
     sizes = {"source": max(SOURCE_LENGTHS), "target": max(TARGET_LENGTHS)}
     for name, module in models.modules(net).items():
-        found, place = records.get(name, {}), getattr(module, "place", None)
+        found, place = records.get(name, Recorded()), getattr(module, "place", None)
         if not found or (isinstance(module, AttentionToSource) and "weights" not in found):
             raise BrokenRule(
                 f"{name} records nothing for the analyses: call self.record(weights=…)"
@@ -744,18 +765,18 @@ RULES: dict[str, Callable[[Models], None]] = {
     "initial weights": _initial_weights,
     "determinism": _determinism,
     "state": _state,
+    "results": _results,
     "padding": _of_model(check_padding),
     "causality": _of_model(check_causality),
     "training": _training,
-    "dropout": _dropout,
+    "flags": _flags,
     "decoding": _of_model(check_decoding),
     "beam search": _of_model(check_beam_search),
     "lengths": _lengths,
+    "half precision": _half_precision,
     "gradients": _of_model(check_gradients),
     "slope": _slope,
     "checkpointed activations": _checkpointed_activations,
-    "half precision": _half_precision,
-    "results": _results,
     "another device": _another_device,
     "recording": _recording,
     "saving": _saving,
@@ -765,7 +786,18 @@ RULES: dict[str, Callable[[Models], None]] = {
     "reference": _reference,
 }
 """Each rule by its name; its docstring states it."""
-FIRST = ("running", "initial weights", "determinism", "state")
+FIRST = ("running", "initial weights", "determinism", "state", "results")
+_SEEN = ("padding", "causality", "decoding")
+NEEDS = {
+    "decoding": ("causality",),
+    "beam search": ("causality", "decoding"),
+    "training": _SEEN,
+    "lengths": _SEEN,
+    "combinations": _SEEN,
+    "slope": ("half precision", "gradients"),
+    "checkpointed activations": ("gradients",),
+}
+"""Rule → rules that it repeats or builds on: it is tried where these hold."""
 NEEDS_GRADIENTS = (
     "gradients",
     "slope",
@@ -784,21 +816,24 @@ def check(mechanism: Mechanism) -> Iterator[tuple[str, str | None]]:
     """Yields each rule with what is wrong, or None.
 
     A failure of the mechanism's own code ends the list, and so does a broken rule of
-    :data:`FIRST`: the other rules would report the same fault under another name.
+    :data:`FIRST`. These and :data:`NEEDS` keep a fault from a second report under another name.
     """
-    models = Models(mechanism)
+    models, broken = Models(mechanism), set[str]()
     for name, rule in RULES.items():
+        if broken.intersection(NEEDS.get(name, ())):
+            continue
         if rule is _reference and mechanism.reference is None:
             continue
+        problem, fails = None, False
         try:
             with torch.set_grad_enabled(name in NEEDS_GRADIENTS):
                 rule(models)
         except BrokenRule as error:
-            yield name, str(error)
-            if name in FIRST:
-                return
+            problem = str(error)
         except Exception as error:
-            yield name, models.described(error)
+            problem, fails = models.described(error), True
+        yield name, problem
+        if problem:
+            broken.add(name)
+        if fails or broken.intersection(FIRST):
             return
-        else:
-            yield name, None

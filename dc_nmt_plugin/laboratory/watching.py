@@ -17,7 +17,11 @@ META = torch.device("meta")
 
 
 class Operations(TorchDispatchMode):
-    """Collects torch's operations in ``seen``, with their numbers and the shapes of results."""
+    """Collects torch's operations.
+
+    Attributes:
+        seen: name, numbers among the arguments, and shape of the result of each
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,6 +33,16 @@ class Operations(TorchDispatchMode):
         shape = tuple(result.shape) if isinstance(result, Tensor) else ()
         self.seen.append((func.name(), *numbers, shape))
         return result
+
+
+class InFloat64(TorchDispatchMode):
+    """Keeps float64 where a model goes to float32, such as for a softmax, which rounds there."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if kwargs.get("dtype") is torch.float32 and args and args[0].dtype is torch.float64:
+            kwargs["dtype"] = torch.float64
+        return func(*args, **kwargs)
 
 
 @contextmanager

@@ -41,6 +41,6 @@ def main(argv: Sequence[str]) -> int:
     if broken:
         result = f"{counted(broken, 'rule')} {'is' if broken == 1 else 'are'} broken"
     if left_out:
-        result += f", and {left_out} after it were not tried"
+        result += f"; {left_out} that build on {'it' if broken == 1 else 'them'} were not tried"
     print(f"{args.name}: {result}")
     return int(broken > 0)
