@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .errors import UsageError, UserError
+from .files import code_folder
 from .flags import TRANSFORMER, flag_name, listed, setting_name
 from .flags import USER_DIR_VARIABLE as VARIABLE
 from .modules.mechanisms import (
@@ -143,7 +144,7 @@ def register_self_attention(
             class_,
             tuple(options),
             contradictions=tuple(contradictions),
-            folder=_folder(class_.__module__),
+            folder=code_folder(class_.__module__),
             reference=reference,
             source=class_digest(class_),
             encoder_only=encoder_only,
@@ -186,7 +187,7 @@ def register_source_feature(
             class_,
             tuple(options),
             contradictions=tuple(contradictions),
-            folder=_folder(class_.__module__),
+            folder=code_folder(class_.__module__),
             reference=reference,
             source=class_digest(class_),
             aggregates=aggregates,
@@ -196,14 +197,6 @@ def register_source_feature(
         return class_
 
     return register
-
-
-def _folder(module: str) -> str:
-    """Returns what ``--user-dir`` has to name for a module: the folder of its package."""
-    file = getattr(sys.modules[module.partition(".")[0]], "__file__", None)
-    if file is None or not os.path.basename(file).startswith("__init__."):
-        return module  # an installed file, or of a namespace, which has none
-    return os.path.dirname(os.path.abspath(file))
 
 
 def class_digest(class_: type) -> str:
@@ -382,7 +375,7 @@ def register_architecture(
         model=TRANSFORMER,
         criterion="joint_label_smoothed_cross_entropy",
         task="translation_dc_nmt",
-        folder=_folder(sys._getframe(1).f_globals["__name__"]),
+        folder=code_folder(sys._getframe(1).f_globals["__name__"]),
     )
     exists = next((known for known in family.architectures() if known in architectures()), None)
     if exists:

@@ -532,7 +532,7 @@ def _checkpointed_activations(models: Models) -> None:
 
 
 def _half_precision(models: Models) -> None:
-    """The loss in bfloat16 (``--amp``) and half precision (``--fp16``) is close; steps decode."""
+    """The loss in bfloat16 (--amp) and half precision (--fp16) is close, and types fit."""
     batch = usual_batch()
     exact = float(joint_loss(models.model(), batch).detach())
     for name, tolerance in (("--amp in bfloat16", 2e-2), ("--fp16", 3e-3)):
