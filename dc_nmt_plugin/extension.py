@@ -66,7 +66,6 @@ def import_user_dirs(names: str, flag: str = "--user-dir") -> None:
         UserError: a folder is missing or cannot be imported, or registers something wrong
     """
     imported = [_import(name, f"{flag} {name}".strip()) for name in listed(names)]
-    _check_architectures()
     before = listed(os.environ.get(VARIABLE, ""))
     os.environ[VARIABLE] = ",".join(dict.fromkeys([*before, *imported]))
 
@@ -102,6 +101,7 @@ def _run(module: str, flag: str) -> None:
     """Imports a module; a failure of its code is one sentence with the line."""
     try:
         importlib.import_module(module)
+        _check_architectures()
     except UserError:
         raise
     except Exception as error:  # argparse, which calls this for dc-nmt, would hide the reason
@@ -358,8 +358,7 @@ def register_architecture(
         about: its change to the usual model, in one line
         cites: publication
 
-    Wrong settings are refused when the folder has been imported, or a model is built: a mechanism
-    may be registered after the architecture that names it.
+    Settings are checked at the end of the folder, so a mechanism may be registered after it.
 
     Raises:
         UserError: the name exists
@@ -393,9 +392,5 @@ def _check_architectures() -> None:
     from .models.transformer.config import TransformerConfig
 
     for family in FAMILIES:
-        try:
-            TransformerConfig(**family.variants[""]).check() if family.folder else None
-        except (TypeError, UserError) as error:
-            raise UserError(
-                f"{family.folder}: register_architecture {family.name!r}: {error}"
-            ) from error
+        if family.folder:
+            TransformerConfig(**family.variants[""]).check()

@@ -76,10 +76,7 @@ def bfloat16_on_a_cpu(parse: Function, start: Function) -> tuple[Function, ...]:
         flag = self.bfloat16_flag = bfloat16_flag(cfg.common)
         flat = not (cfg.common.memory_efficient_fp16 or cfg.common.fp16_no_flatten_grads)
         if cfg.common.fp16 and flat and (cfg.common.cpu or not torch.cuda.is_available()):
-            raise ConfigError(
-                "--fp16: fairseq keeps a copy of the parameters on a GPU, and here is none; leave "
-                "the flag out."
-            )
+            raise ConfigError("--fp16: fairseq trains with it on a GPU alone; leave the flag out.")
         if flag:  # all else is as in float32: optimizer, checkpoints, no scale of the loss
             cfg.common.amp = cfg.common.bf16 = cfg.common.memory_efficient_bf16 = False
         start(self, cfg, *parts, **kwargs)

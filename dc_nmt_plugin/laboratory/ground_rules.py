@@ -71,7 +71,7 @@ def _equal(one: Tensor, other: Tensor, tolerance: float, sentence: str) -> None:
     """Raises BrokenRule with a sentence and the largest difference of two tensors."""
     if one.shape != other.shape:
         raise BrokenRule(f"{sentence} (shapes {tuple(one.shape)} and {tuple(other.shape)})")
-    difference = float((one - other).abs().max())
+    difference = float((one - other).detach().abs().max())
     if not difference <= tolerance:  # nor NaN
         raise BrokenRule(f"{sentence} (difference {difference:.2g})")
 
@@ -666,17 +666,15 @@ def _behaviour(models: Models, settings: Mapping[str, Any]) -> object:
 
 def _methods(models: Models) -> None:
     """Every method of the class is called: no name is misspelt."""
-    methods = dict(_own_methods(models.class_))
-    hooks = [name for name in dir(models.class_) if name not in methods and name[0] != "_"]
+    uncalled = dict(_own_methods(models.class_))
     with called_functions() as called:
         for settings in ({}, *_changed_options(models.mechanism)):
-            missing = [name for name, method in methods.items() if method.__code__ not in called]
-            if not missing:
-                return
-            _use_everything(models, settings)
-    missing = [name for name, method in methods.items() if method.__code__ not in called]
-    for name in missing:
-        hint = did_you_mean(name.strip("_"), {*HOOKS, *hooks} - {*dir(nn.Module)})
+            if uncalled:
+                _use_everything(models, settings)
+                uncalled = {name: m for name, m in uncalled.items() if m.__code__ not in called}
+    inherited = {name for name in dir(models.class_) if not hasattr(nn.Module, name)}
+    for name in uncalled:
+        hint = did_you_mean(name.strip("_"), {*HOOKS, *inherited} - uncalled.keys())
         if hint or not name.startswith("_"):  # else code that nobody needs
             raise BrokenRule(f"nothing calls {name}() of the class.{hint}")
 

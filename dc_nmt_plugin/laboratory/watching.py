@@ -71,23 +71,26 @@ class _HostAnswers(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name, kwargs = func.name().split(".")[0].removeprefix("aten::"), kwargs or {}
-        tensors = [part for part in (*args, *kwargs.values()) if isinstance(part, Tensor)]
-        if any(part.device == META for part in tensors):
-            if name == "nonzero":  # as if true everywhere
-                return torch.empty(args[0].numel(), args[0].dim(), dtype=torch.long, device=META)
-            if name == "_local_scalar_dense":
-                return False if args[0].dtype == torch.bool else 1
+        given = [part for part in (*args, *kwargs.values()) if isinstance(part, Tensor)]
+        if any(part.device == META for part in given):
+            answer = _host_answer(name, args[0])
+            if answer is not None:
+                return answer
         result = func(*args, **kwargs)
-        made_here = all(part.device == META for part in tensors)
-        # a GPU takes a single number as it is
-        if (
-            isinstance(result, Tensor)
-            and result.device.type == "cpu"
-            and made_here
-            and result.dim()
-        ):
+        made_here = all(part.device == META for part in given)
+        on_cpu = isinstance(result, Tensor) and result.device.type == "cpu"
+        if on_cpu and made_here and result.dim():  # a GPU takes a single number as it is
             self.on_cpu.append(name)
         return result
+
+
+def _host_answer(name: str, tensor: Any) -> Tensor | int | None:
+    """Returns what an operation tells the host of a meta tensor: True everywhere, or 1."""
+    if name == "nonzero":
+        return torch.empty(tensor.numel(), tensor.dim(), dtype=torch.long, device=META)
+    if name == "_local_scalar_dense":
+        return False if tensor.dtype == torch.bool else 1
+    return None
 
 
 @contextmanager

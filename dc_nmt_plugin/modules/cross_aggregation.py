@@ -8,8 +8,6 @@ Shapes: B sequences, T positions, C model width, H heads, K = C / H; S = T keys.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as checkpointed
@@ -120,8 +118,8 @@ class CrossAggregationSelfAttention(SelfAttention):
             added: what relative positions add to q kᵀ
         """
         dtype = torch.promote_types(query.dtype, torch.float32)
-        has_autocast = torch.amp.is_autocast_available(query.device.type)  # not on "meta"
-        with torch.autocast(query.device.type, enabled=False) if has_autocast else nullcontext():
+        device = "cpu" if query.is_meta else query.device.type  # autocast knows no meta
+        with torch.autocast(device, enabled=False):
             # contiguous, because the product would copy them again
             query, key = (x.to(dtype, memory_format=torch.contiguous_format) for x in (query, key))
             logits = attention_logits(query, key, added)

@@ -92,8 +92,8 @@ WRONG = {
         "        super().__init__(**others)\n",
     ): "__init__ does not take bias, which a model gives; name it there, or take",
     'dc.register_architecture("transformer_dc", {})': "'transformer_dc' exists",
-    'dc.register_architecture("own_x", {"dropout": 2})': "'own_x': --dropout: 2 is not in",
-    'dc.register_architecture("own_x", {"kernel": 3})': "'own_x': .* has no setting 'kernel'",
+    'dc.register_architecture("own_x", {"dropout": 2})': "--dropout: 2 is not in",
+    'dc.register_architecture("own_x", {"kernel": 3})': "TypeError: .* has no setting 'kernel'",
     'dc.register_architecture("own_x", {"encoder_self_attention": "mone"})': "'mone' is not one of",
 }
 

@@ -180,14 +180,17 @@ def plan_training(experiment: Experiment, options: TrainOptions) -> TrainPlan:
 
 def _check_code(recipe: Recipe, experiment: Experiment) -> None:
     """Raises UserError if the run is there, and needs code of the user's that nobody imported."""
-    from ...runs.record import record_of
-
     folder = recipe.output_folder(recipe.name, experiment.out, experiment.sample)
-    record = record_of(folder / (experiment.name or f"{experiment.arch}-s{experiment.seed}"))
-    if record and record.mechanisms:
+    folder /= experiment.name or f"{experiment.arch}-s{experiment.seed}"
+    if not (folder / "run.json").exists():
+        return
+    from ...runs.record import read_record
+
+    mechanisms = read_record(folder).mechanisms
+    if mechanisms:
         from ...checkpoints.loading import check_mechanisms  # with torch
 
-        check_mechanisms({MECHANISM_FOLDERS: record.mechanisms})
+        check_mechanisms({MECHANISM_FOLDERS: mechanisms})
 
 
 @cache

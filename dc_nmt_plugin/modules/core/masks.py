@@ -27,10 +27,7 @@ def later_keys(queries: int, keys: int, device: torch.device) -> Tensor:
 
 
 def visible_keys(padding: Tensor) -> Tensor:
-    """Returns (B, 1, 1, S) bool, True at keys that all queries may see: those that are real.
-
-    Where all keys are padding, all may be seen: a softmax over no keys is NaN.
-    """
+    """Returns (B, 1, 1, S) bool, True at real keys; where all are padding, a softmax sees all."""
     return (~padding | padding.all(dim=1, keepdim=True))[:, None, None, :]
 
 

@@ -14,11 +14,7 @@ Cache = dict[int, tuple[Tensor, ...]]
 
 
 def check_layers(features: Sequence[Tensor], number: int, width: int) -> None:
-    """Checks source layers.
-
-    Raises:
-        ValueError: they are not as many, or not as wide, as the module needs
-    """
+    """Raises ValueError for source layers of another number or width than a module needs."""
     widths = [feature.size(-1) for feature in features]
     if widths != [width] * number:
         raise ValueError(
