@@ -266,16 +266,16 @@ class Models:
             raise BrokenRule(f"{condition}: {self.described(error)}") from error
 
     def described(self, error: Exception) -> str:
-        """Returns the kind and the words of an exception, with the line of the class's folder."""
+        """Returns an exception in a sentence, with the last line in the folder of the class."""
         folder = os.path.dirname(os.path.abspath(inspect.getfile(self.class_)))
         steps = traceback.extract_tb(error.__traceback__)
         own = [step for step in steps if os.path.dirname(os.path.abspath(step.filename)) == folder]
-        where = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+        last = (own or steps)[-1]
         words = " ".join(str(error).split())[:200]
         if isinstance(error, NotImplementedError) and not words:  # of a base
             missing = steps[-1].name
             words = f"the class has no {missing}().{did_you_mean(missing, vars(self.class_))}"
-        return f"{type(error).__name__}: {words}{where}"
+        return f"{type(error).__name__}: {words} ({last.filename}, line {last.lineno})"
 
 
 def seeded(net: Any, seed: int = 1) -> Callable[..., Any]:
@@ -461,7 +461,7 @@ def _check_other_sentences(net: Callable[..., Any]) -> None:
 
 
 def _flags(models: Models) -> None:
-    """--attention-dropout acts in training, and --no-attention-bias leaves biases out."""
+    """--attention-dropout, --no-attention-bias and --positions change what they are for."""
     if not issubclass(models.class_, MultiHeadSelfAttention | AttentionToSource):
         return
     batch = usual_batch()["net_input"]
@@ -480,6 +480,11 @@ def _flags(models: Models) -> None:
         biases.append([name for name in names if name.endswith("bias")])
     if biases[0] and len(biases[0]) == len(biases[1]):
         raise BrokenRule(f"--no-attention-bias changes nothing ({biases[0][0]} is left)")
+    if issubclass(models.class_, MultiHeadSelfAttention):
+        nets = (models.model(positions="rotary"), models.model(no_token_positional_embeddings=True))
+        seen, unseen = (net.eval()(**batch)[0] for net in nets)
+        if torch.equal(seen, unseen):
+            raise BrokenRule("--positions rotary changes nothing: attend() uses self.positions")
 
 
 def _lengths(models: Models) -> None:
@@ -665,7 +670,7 @@ def _behaviour(models: Models, settings: Mapping[str, Any]) -> object:
 
 
 def _methods(models: Models) -> None:
-    """Every method of the class is called: no name is misspelt."""
+    """Every method of the class that takes a flow is called: no hook's name is misspelt."""
     uncalled = dict(_own_methods(models.class_))
     with called_functions() as called:
         for settings in ({}, *_changed_options(models.mechanism)):
@@ -675,7 +680,7 @@ def _methods(models: Models) -> None:
     inherited = {name for name in dir(models.class_) if not hasattr(nn.Module, name)}
     for name in uncalled:
         hint = did_you_mean(name.strip("_"), {*HOOKS, *inherited} - uncalled.keys())
-        if hint or not name.startswith("_"):  # else code that nobody needs
+        if hint or "flow" in inspect.signature(uncalled[name]).parameters:  # else not for a model
             raise BrokenRule(f"nothing calls {name}() of the class.{hint}")
 
 
@@ -706,7 +711,7 @@ def _use_everything(models: Models, settings: Mapping[str, Any]) -> None:
 
 
 def _combinations(models: Models) -> None:
-    """Padding, causality and decoding hold with values of the other axes."""
+    """Padding, causality, decoding and gradients hold with values of the other axes."""
     for settings in COMBINATIONS:
         axis = next(iter(models.chosen))
         if axis == "source_features" and axis in settings:
@@ -717,6 +722,8 @@ def _combinations(models: Models) -> None:
             check_padding(net)
             check_causality(net)
             check_decoding(net)
+            with torch.enable_grad():
+                check_gradients(net)
 
 
 def _reference(models: Models) -> None:
@@ -791,7 +798,7 @@ NEEDS = {
     "beam search": ("causality", "decoding"),
     "training": _SEEN,
     "lengths": _SEEN,
-    "combinations": _SEEN,
+    "combinations": (*_SEEN, "flags", "gradients"),
     "slope": ("half precision", "gradients"),
     "checkpointed activations": ("gradients",),
 }

@@ -213,7 +213,7 @@ class AlwaysBiased(SelfAttention):
         super().__init__(**others)
 
 
-class RecordsNothing(SelfAttention):
+class IgnoresPositions(SelfAttention):
     """Has a softmax of its own, in float32."""
 
     def attend(self, query, key, value, flow):
@@ -226,6 +226,15 @@ class RecordsNothing(SelfAttention):
         weights = torch.softmax(logits.float(), -1).to(value.dtype)
         weights = nn.functional.dropout(weights, self.dropout, self.training)
         return (weights @ value).transpose(1, 2).flatten(2)
+
+
+class RecordsNothing(IgnoresPositions):
+    """Has its own softmax, and sees positions."""
+
+    def attend(self, query, key, value, flow):
+        if self.positions is not None:
+            return SelfAttention.attend(self, query, key, value, flow)
+        return super().attend(query, key, value, flow)
 
 
 class Fails(SelfAttention):
@@ -265,6 +274,7 @@ FAULTS = {
     Misspelt: ("methods", "nothing calls logit.. of the class. Did you mean 'logits'"),
     WithoutDropout: ("flags", "--attention-dropout changes nothing"),
     AlwaysBiased: ("flags", "--no-attention-bias changes nothing"),
+    IgnoresPositions: ("flags", "--positions rotary changes nothing"),
     RecordsNothing: ("recording", "records nothing"),
     Fails: ("running", "AttributeError: .*'nothing' .*test_check_mechanism.py, line "),
     WithoutForward: ("running", "has no forward... Did you mean 'forwards'"),
