@@ -57,7 +57,6 @@ COMBINATIONS: list[dict[str, Any]] = [
     {"decoder_self_attention": "dual_context"},
     {"no_attention_bias": True, "checkpoint_activations": True},
     {"encoder_embed_dim": 16, "share_all_embeddings": False},
-    {"encoder_attention_heads": 1, "decoder_attention_heads": 1},
 ]
 LENGTHS = (1, 60, 300)  # of sentences, in tokens
 DROPPED: dict[str, Any] = {"dropout": 0.3, "attention_dropout": 0.3}
