@@ -39,6 +39,7 @@ _PUBLIC = {
     "SequenceMask": "modules.core.masks:SequenceMask",
     "METRICS": "laboratory.evaluation.metrics:METRICS",
 }
+__all__ = list(_PUBLIC)
 
 
 def __getattr__(name: str) -> Any:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .errors import UsageError, UserError
+from .files import code_folder
 from .flags import TRANSFORMER, flag_name, listed, setting_name
 from .flags import USER_DIR_VARIABLE as VARIABLE
 from .modules.mechanisms import (
@@ -100,6 +101,7 @@ def _run(module: str, flag: str) -> None:
     """Imports a module; a failure of its code is one sentence with the line."""
     try:
         importlib.import_module(module)
+        _check_architectures()
     except UserError:
         raise
     # argparse, which calls this for dc-nmt, would hide the reason
@@ -143,7 +145,7 @@ def register_self_attention(
             class_,
             tuple(options),
             contradictions=tuple(contradictions),
-            folder=_folder(class_.__module__),
+            folder=code_folder(class_.__module__),
             reference=reference,
             source=class_digest(class_),
             encoder_only=encoder_only,
@@ -156,7 +158,11 @@ def register_self_attention(
 
 
 def register_source_feature(
-    name: str, *, options: Sequence[Option] = (), contradictions: Sequence[Contradiction] = ()
+    name: str,
+    *,
+    options: Sequence[Option] = (),
+    contradictions: Sequence[Contradiction] = (),
+    reference: Callable[..., Any] | None = None,
 ) -> Callable[[Class], Class]:
     """Returns a decorator that makes a class a value of ``--source-features``.
 
@@ -166,6 +172,8 @@ def register_source_feature(
         name: the value
         options: arguments of the class; ``--NAME-OPTION`` is the flag of each
         contradictions: values of options that do not go together
+        reference: the equations by loops, ``reference(aggregation, features)`` or
+            ``reference(attention, x, flow)``; for ``dc-nmt check-mechanism``
 
     Raises:
         UserError: the name or an option exists
@@ -180,7 +188,8 @@ def register_source_feature(
             class_,
             tuple(options),
             contradictions=tuple(contradictions),
-            folder=_folder(class_.__module__),
+            folder=code_folder(class_.__module__),
+            reference=reference,
             source=class_digest(class_),
             aggregates=aggregates,
         )
@@ -189,14 +198,6 @@ def register_source_feature(
         return class_
 
     return register
-
-
-def _folder(module: str) -> str:
-    """Returns what ``--user-dir`` has to name for a module: the folder of its package."""
-    file = getattr(sys.modules[module.partition(".")[0]], "__file__", None)
-    if file is None or not os.path.basename(file).startswith("__init__."):
-        return module  # an installed file, or of a namespace, which has none
-    return os.path.dirname(os.path.abspath(file))
 
 
 def class_digest(class_: type) -> str:
@@ -326,8 +327,8 @@ def _check(mechanism: Mechanism, given: Sequence[str], needed: Sequence[str] = (
     for argument in needed:
         if argument not in taken:
             raise UserError(
-                f"{declared}: __init__ does not take {argument}; take **others, and hand them to "
-                "super().__init__(**others)."
+                f"{declared}: __init__ does not take {argument}, which a model gives; name it "
+                "there, or take **others, and hand them to a base that takes it."
             )
     inherited = {name for base in class_.__mro__[1:] for name in vars(base)}.difference(taken)
     for option in mechanism.options:
@@ -358,13 +359,13 @@ def register_architecture(
         about: its change to the usual model, in one line
         cites: publication
 
+    Settings are checked at the end of the folder, so a mechanism may be registered after it.
+
     Raises:
-        UserError: the name exists, or settings are wrong
+        UserError: the name exists
     """
     from .models.presets import FAMILIES, SIZES, Family, architectures
-    from .models.transformer.config import TransformerConfig
 
-    TransformerConfig(**settings).check()
     family = Family(
         name=name,
         about=about or "an architecture of the user's own",
@@ -374,7 +375,7 @@ def register_architecture(
         model=TRANSFORMER,
         criterion="joint_label_smoothed_cross_entropy",
         task="translation_dc_nmt",
-        folder=_folder(sys._getframe(1).f_globals["__name__"]),
+        folder=code_folder(sys._getframe(1).f_globals["__name__"]),
     )
     exists = next((known for known in family.architectures() if known in architectures()), None)
     if exists:
@@ -384,3 +385,13 @@ def register_architecture(
     registry = sys.modules.get(f"{__package__}.models.registry")
     if registry is not None:  # else it registers all of them, once it is imported
         registry.register_all()
+
+
+def _check_architectures() -> None:
+    """Checks the settings of architectures from outside the package."""
+    from .models.presets import FAMILIES
+    from .models.transformer.config import TransformerConfig
+
+    for family in FAMILIES:
+        if family.folder:
+            TransformerConfig(**family.variants[""]).check()

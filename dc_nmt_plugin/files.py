@@ -322,3 +322,11 @@ def _refuse_unknown_keys(path: Path, place: str, values: Any, known: Any) -> Non
     elif isinstance(values, list):
         for number, (value, other) in enumerate(zip(values, known, strict=True)):
             _refuse_unknown_keys(path, f"{place.rstrip('.')}[{number}].", value, other)
+
+
+def code_folder(module: str) -> str:
+    """Returns what ``--user-dir`` has to name for a module: the folder of its package."""
+    file = getattr(sys.modules[module.partition(".")[0]], "__file__", None)
+    if file is None or not os.path.basename(file).startswith("__init__."):
+        return module  # an installed file, or of a namespace, which has none
+    return os.path.dirname(os.path.abspath(file))

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from torch import Tensor
 
-from dc_nmt_plugin.laboratory.ground_rules import TINY as TINY
-from dc_nmt_plugin.laboratory.ground_rules import dictionary as dictionary
-from dc_nmt_plugin.laboratory.ground_rules import pad as pad
-from dc_nmt_plugin.laboratory.ground_rules import perturb as perturb
-from dc_nmt_plugin.laboratory.ground_rules import sample as sample
-from dc_nmt_plugin.laboratory.ground_rules import sentences as sentences
-from dc_nmt_plugin.laboratory.ground_rules import shifted as shifted
-from dc_nmt_plugin.laboratory.ground_rules import task as task
-from dc_nmt_plugin.laboratory.ground_rules import tiny_model
+from dc_nmt_plugin.laboratory.tiny_models import TINY as TINY
+from dc_nmt_plugin.laboratory.tiny_models import dictionary as dictionary
+from dc_nmt_plugin.laboratory.tiny_models import pad as pad
+from dc_nmt_plugin.laboratory.tiny_models import perturb as perturb
+from dc_nmt_plugin.laboratory.tiny_models import sample as sample
+from dc_nmt_plugin.laboratory.tiny_models import sentences as sentences
+from dc_nmt_plugin.laboratory.tiny_models import shifted as shifted
+from dc_nmt_plugin.laboratory.tiny_models import task as task
+from dc_nmt_plugin.laboratory.tiny_models import tiny_model
 from dc_nmt_plugin.speed.beam_search import BeamSearchGenerator
 from scripts.toy_text import toy_pairs
 

@@ -127,14 +127,15 @@ def architecture_of(model: Any) -> str | None:
 
 
 def check_mechanisms(model: Any) -> None:
-    """Checks that code of the user's own, which a model's settings need, has been imported.
+    """Checks that code of the user's own, which settings or a record name, has been imported.
 
     Raises:
         UserError: a mechanism, or the architecture, is from a folder that nobody has named
     """
+    from fairseq.criterions import CRITERION_REGISTRY
     from fairseq.models import ARCH_MODEL_REGISTRY
 
-    known = {*ARCH_MODEL_REGISTRY, *(mechanism.name for mechanism in mechanisms())}
+    known = {*ARCH_MODEL_REGISTRY, *CRITERION_REGISTRY, *(each.name for each in mechanisms())}
     for name, folder in (value_of(model, MECHANISM_FOLDERS) or {}).items():
         if name not in known:
             raise UserError(

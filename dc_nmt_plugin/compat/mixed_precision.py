@@ -60,7 +60,7 @@ def linear_layers_in_bfloat16() -> None:
         **PARSING,
         "fairseq.trainer:Trainer.__init__": "cf26753ab87a",
     },
-    reason="on a CPU --amp changes nothing",
+    reason="on a CPU --amp changes nothing, and --fp16 ends in a traceback",
     test="tests/system/test_bfloat16.py",
     after=("bfloat16_without_tpu", "linear_layers_in_bfloat16"),
 )
@@ -74,6 +74,9 @@ def bfloat16_on_a_cpu(parse: Function, start: Function) -> tuple[Function, ...]:
 
     def init(self: Any, cfg: Any, *parts: Any, **kwargs: Any) -> None:
         flag = self.bfloat16_flag = bfloat16_flag(cfg.common)
+        flat = not (cfg.common.memory_efficient_fp16 or cfg.common.fp16_no_flatten_grads)
+        if cfg.common.fp16 and flat and (cfg.common.cpu or not torch.cuda.is_available()):
+            raise ConfigError("--fp16: fairseq trains with it on a GPU alone; leave the flag out.")
         if flag:  # all else is as in float32: optimizer, checkpoints, no scale of the loss
             cfg.common.amp = cfg.common.bf16 = cfg.common.memory_efficient_bf16 = False
         start(self, cfg, *parts, **kwargs)

@@ -22,7 +22,7 @@ from omegaconf import OmegaConf
 from ..checkpoints.loading import architecture_of
 from ..checkpoints.mechanisms import sources_of
 from ..checkpoints.plain import plain
-from ..files import write_text
+from ..files import code_folder, write_text
 from ..flags import MECHANISM_FOLDERS, PLACES, SHORT, recorded_flags, value_of
 from ..machine import FAIRSEQS, used_device, version_of
 from ..runs.differences import WHILE_LONGER, compared, differing
@@ -262,12 +262,21 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
         seed=cfg.common.seed,
         settings=settings,
         segments=_segments(before, settings, sources, trainer.get_num_updates()) if before else (),
-        mechanisms=dict(value_of(cfg.model, MECHANISM_FOLDERS) or {}),
+        mechanisms=_code_folders(trainer),
         sources=sources,
         training=training,
         decodings=before.decodings if before else (),
         written_in=os.path.abspath(folder),
     )
+
+
+def _code_folders(trainer: Any) -> dict[str, str]:
+    """Returns mechanisms, architecture and criterion of the user's own, with their folders."""
+    folders = dict(value_of(trainer.cfg.model, MECHANISM_FOLDERS) or {})
+    module = type(trainer.get_criterion()).__module__
+    if module.partition(".")[0] not in ("fairseq", __name__.partition(".")[0]):
+        folders[value_of(trainer.cfg.criterion, "_name")] = code_folder(module)
+    return folders
 
 
 def _segments(

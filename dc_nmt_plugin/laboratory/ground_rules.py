@@ -1,44 +1,50 @@
 """What every mechanism must keep, on tiny models: padding, causality, decoding, gradients, saving.
 
-``dc-nmt check-mechanism`` and the tests of this package check the same rules. A rule is a function
-of a mechanism, which raises :class:`BrokenRule` with one sentence.
+``dc-nmt check-mechanism``, the tests of this package and the page on a mechanism of one's own have
+one list of rules, :data:`RULES`. A rule is a function of :class:`Models`, whose docstring states
+it, and which raises :class:`BrokenRule` with one sentence.
 """
 
 from __future__ import annotations
 
-import argparse
+import inspect
 import itertools
+import os
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from types import FunctionType
 from typing import Any
 
 import torch
-from fairseq.data import Dictionary
-from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
-from .. import registration as registration
-from ..criterions.joint_loss import JointLossCriterion
+from ..errors import counted, did_you_mean
+from ..modules.core.attention import AttentionToSource
 from ..modules.core.flow import Flow
 from ..modules.core.masks import SequenceMask
-from ..modules.core.recording import recording
-from ..modules.mechanisms import Mechanism, SelfAttentionKind
+from ..modules.core.recording import Recorded, recording
+from ..modules.core.self_attention import MultiHeadSelfAttention
+from ..modules.core.source import Source
+from ..modules.mechanisms import Mechanism, Option, SelfAttentionKind
 from ..speed.beam_search import BeamSearchGenerator
+from .tiny_models import (
+    SOURCE_LENGTHS,
+    TARGET_LENGTHS,
+    dictionary,
+    joint_loss,
+    logits_of,
+    pad,
+    perturb,
+    sample,
+    sentences,
+    tiny_model,
+    usual_batch,
+)
+from .watching import META, InFloat64, Operations, called_functions, on_another_device, on_meta
 
-# widths at which swapped dimensions do not fit
-TINY: dict[str, Any] = {
-    "encoder_embed_dim": 12,
-    "encoder_ffn_embed_dim": 20,
-    "encoder_layers": 3,
-    "encoder_attention_heads": 2,
-    "decoder_embed_dim": 12,
-    "decoder_ffn_embed_dim": 20,
-    "decoder_layers": 2,
-    "decoder_attention_heads": 3,
-    "max_source_positions": 64,
-    "max_target_positions": 64,
-}
-SOURCE_LENGTHS, TARGET_LENGTHS = [7, 3, 5], [4, 6, 2]
 # a mechanism is combined with each of these values of the other axes
 COMBINATIONS: list[dict[str, Any]] = [
     {"base": "modern", "encoder_attention_heads": 3},
@@ -50,133 +56,21 @@ COMBINATIONS: list[dict[str, Any]] = [
     {"encoder_self_attention": "context_aware"},
     {"decoder_self_attention": "dual_context"},
     {"no_attention_bias": True, "checkpoint_activations": True},
+    {"encoder_embed_dim": 16, "share_all_embeddings": False},
 ]
+LENGTHS = (1, 60, 300)  # of sentences, in tokens
+DROPPED: dict[str, Any] = {"dropout": 0.3, "attention_dropout": 0.3}
 
 
 class BrokenRule(AssertionError):
     """Raised when a model breaks a rule; the message is one sentence."""
 
 
-# -- tiny models and batches -----------------------------------------------------------------------
-
-
-def dictionary(words: int = 19) -> Dictionary:
-    """Returns special symbols and `words` words."""
-    result = Dictionary()
-    for number in range(words):
-        result.add_symbol(f"w{number}")
-    return result
-
-
-def task(words: int = 19) -> argparse.Namespace:
-    """Returns what a model needs of a task: one dictionary for both sides."""
-    both = dictionary(words)
-    return argparse.Namespace(
-        source_dictionary=both, target_dictionary=both, dictionary=both, output_dictionary=both
-    )
-
-
-def tiny_model(arch: str, words: int = 19, seed: int = 1, **settings: Any) -> Any:
-    """Returns a model of an architecture at the tiny size, in evaluation mode, float32."""
-    torch.manual_seed(seed)
-    args = argparse.Namespace(arch=arch, **{**TINY, **settings})
-    ARCH_CONFIG_REGISTRY[arch](args)
-    return ARCH_MODEL_REGISTRY[arch].build_model(args, task(words)).eval()
-
-
-def perturb(model: nn.Module, seed: int = 2) -> Any:
-    """Fills every parameter, biases and norms too, with values that are not special."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-            parameter.add_(0.1 * noise.to(parameter))
-    return model
-
-
-def sentences(lengths: Sequence[int], seed: int = 3, words: int = 19) -> list[Tensor]:
-    """Returns random token ids, one tensor a sentence, each ending with </s>."""
-    generator = torch.Generator().manual_seed(seed)
-    first = dictionary(words).nspecial
-    rows = []
-    for length in lengths:
-        row = torch.randint(first, first + words, (length - 1,), generator=generator)
-        rows.append(torch.cat([row, torch.tensor([2])]))
-    return rows
-
-
-def pad(rows: Sequence[Tensor], *, left: bool, extra: int = 0) -> Tensor:
-    """Returns (B, T): sentences, padded on one side, with `extra` further columns."""
-    width = max(len(row) for row in rows) + extra
-    batch = torch.full((len(rows), width), 1, dtype=torch.long)
-    for index, row in enumerate(rows):
-        if left:
-            batch[index, width - len(row) :] = row
-        else:
-            batch[index, : len(row)] = row
-    return batch
-
-
-def shifted(rows: Sequence[Tensor]) -> list[Tensor]:
-    """Returns decoder input: </s> first, the last token left out."""
-    return [torch.cat([torch.tensor([2]), row[:-1]]) for row in rows]
-
-
-def sample(
-    source: Sequence[Tensor],
-    target: Sequence[Tensor],
-    *,
-    left_source: bool = True,
-    left_target: bool = False,
-) -> dict[str, Any]:
-    """Returns a batch as fairseq's translation task makes it."""
-    return {
-        "id": torch.arange(len(source)),
-        "nsentences": len(source),
-        "ntokens": sum(len(row) for row in target),
-        "net_input": {
-            "src_tokens": pad(source, left=left_source),
-            "src_lengths": torch.tensor([len(row) for row in source]),
-            "prev_output_tokens": pad(shifted(target), left=left_target),
-        },
-        "target": pad(target, left=left_target),
-    }
-
-
-def usual_batch() -> dict[str, Any]:
-    """Returns three sentences of different lengths, padded."""
-    return sample(sentences(SOURCE_LENGTHS), sentences(TARGET_LENGTHS, seed=5))
-
-
-def logits_of(
-    net: Any,
-    source: Sequence[Tensor],
-    target: Sequence[Tensor],
-    left_source: bool = True,
-    left_target: bool = False,
-    extra: int = 0,
-) -> list[Tensor]:
-    """Returns logits, one tensor (T, V) a sentence, without padding."""
-    prefix = pad(shifted(target), left=left_target, extra=extra)
-    logits, _ = net(pad(source, left=left_source, extra=extra), None, prefix)
-    rows = []
-    for number, row in enumerate(target):
-        first = prefix.size(1) - len(row) if left_target else 0
-        rows.append(logits[number, first : first + len(row)])
-    return rows
-
-
-def joint_loss(net: Any, batch: Mapping[str, Any]) -> Tensor:
-    """Returns the joint loss of a batch."""
-    loss: Tensor = JointLossCriterion(task(), False, 0.1, no_diagnostics=True)(net, batch)[0]
-    return loss
-
-
 def _equal(one: Tensor, other: Tensor, tolerance: float, sentence: str) -> None:
     """Raises BrokenRule with a sentence and the largest difference of two tensors."""
     if one.shape != other.shape:
         raise BrokenRule(f"{sentence} (shapes {tuple(one.shape)} and {tuple(other.shape)})")
-    difference = float((one - other).abs().max())
+    difference = float((one - other).detach().abs().max())
     if not difference <= tolerance:  # nor NaN
         raise BrokenRule(f"{sentence} (difference {difference:.2g})")
 
@@ -248,15 +142,34 @@ def check_decoding(net: Any) -> None:
     _equal(torch.stack(steps, dim=1), full, 1e-5, "a decoding step differs from the whole prefix")
 
 
+def check_steps(net: Any, batch: Mapping[str, Any], *, compare: bool = True) -> None:
+    """Decodes a batch's target step by step; on request, compares with the whole prefix."""
+    inputs = batch["net_input"]
+    prefix, encoded = inputs["prev_output_tokens"], net.encoder(inputs["src_tokens"])
+    state: dict[str, Any] = {}
+    steps = []
+    for length in range(1, prefix.size(1) + 1):
+        step, _ = net.decoder(prefix[:, :length], encoder_out=encoded, incremental_state=state)
+        steps.append(step[:, -1])
+    if compare:
+        full, _ = net(**inputs)
+        sentence = "a decoding step differs from the whole prefix"
+        _equal(torch.stack(steps, dim=1), full, 1e-4, sentence)
+
+
 def check_gradients(net: Any) -> None:
     """Every parameter gets a finite gradient that is not zero."""
     net.train()
     joint_loss(net, usual_batch()).backward()
+    _check_finite_gradients(net)
     for name, parameter in net.named_parameters():
-        gradient = parameter.grad
-        if gradient is None or not gradient.abs().sum() > 0:
+        if parameter.grad is None or not parameter.grad.any():
             raise BrokenRule(f"{name} gets no gradient")
-        if not torch.isfinite(gradient).all():
+
+
+def _check_finite_gradients(net: Any) -> None:
+    for name, parameter in net.named_parameters():
+        if parameter.grad is not None and not torch.isfinite(parameter.grad).all():
             raise BrokenRule(f"the gradient of {name} is not finite")
 
 
@@ -267,6 +180,12 @@ def slope_and_gradient(
     parameters = [p for p in net.parameters() if p.requires_grad]
     generator = torch.Generator().manual_seed(7)
     directions = [torch.randn(p.shape, generator=generator, dtype=p.dtype) for p in parameters]
+    for module in net.modules():
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            for parameter, direction in zip(parameters, directions, strict=True):
+                if parameter is module.weight:
+                    direction[module.padding_idx] = 0.0  # torch gives this row no gradient
+    torch.manual_seed(1)
     gradients = torch.autograd.grad(joint_loss(net, batch), parameters)
     pairs = zip(gradients, directions, strict=True)
     expected = sum(float((gradient * direction).sum()) for gradient, direction in pairs)
@@ -275,41 +194,9 @@ def slope_and_gradient(
         with torch.no_grad():
             for parameter, direction in zip(parameters, directions, strict=True):
                 parameter.add_(direction, alpha=move)
+            torch.manual_seed(1)
             losses.append(float(joint_loss(net, batch)))
     return (losses[0] - losses[1]) / (2 * step), expected
-
-
-def check_slope(net: Any) -> None:
-    """Gradients are the slope of the loss: nothing on the way is detached."""
-    measured, expected = slope_and_gradient(net.double(), usual_batch())
-    if not abs(measured - expected) <= 1e-5 * abs(measured):
-        raise BrokenRule(
-            f"the gradients are not the slope of the loss ({expected:.6g}, measured "
-            f"{measured:.6g}): something is detached"
-        )
-
-
-def check_half_precision(net: Any) -> None:
-    """The loss in bfloat16 (``--amp``) and in half precision (``--fp16``) is close."""
-    exact = float(joint_loss(net, usual_batch()).detach())
-    for name, tolerance in (("--amp in bfloat16", 2e-2), ("--fp16", 3e-3)):
-        amp = name.startswith("--amp")
-        try:
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=amp):
-                loss = float(joint_loss(net if amp else net.half(), usual_batch()).detach())
-        except RuntimeError as error:  # of torch, about types that differ
-            raise BrokenRule(f"{name} fails: {str(error).splitlines()[0]}") from error
-        if not abs(loss - exact) <= tolerance * exact:
-            raise BrokenRule(f"the loss with {name} is {loss:.4g}, not {exact:.4g}")
-
-
-def check_recording(net: Any) -> None:
-    """Recording, which computes the weights by themselves, changes no output."""
-    batch = usual_batch()["net_input"]
-    plain, _ = net(**batch)
-    with recording(net):
-        recorded, _ = net(**batch)
-    _equal(recorded, plain, 1e-5, "the outputs are others while attention is recorded")
 
 
 def check_beam_search(net: Any) -> None:
@@ -324,7 +211,7 @@ def check_beam_search(net: Any) -> None:
             raise BrokenRule("the two beam searches find other translations")
 
 
-# -- rules of a mechanism --------------------------------------------------------------------------
+# -- models with a mechanism -----------------------------------------------------------------------
 
 
 class Models:
@@ -332,33 +219,308 @@ class Models:
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
-        self._chosen = {"source_features": mechanism.name}
+        self.class_ = mechanism.class_
+        self.chosen = {"source_features": mechanism.name}
         if isinstance(mechanism, SelfAttentionKind):
-            self._chosen = {"encoder_self_attention": mechanism.name}
+            self.chosen = {"encoder_self_attention": mechanism.name}
             if not mechanism.encoder_only:
-                self._chosen["decoder_self_attention"] = mechanism.name
+                self.chosen["decoder_self_attention"] = mechanism.name
 
-    def model(self, seed: int = 1, **settings: Any) -> Any:
+    def model(self, seed: int = 1, perturbed: bool = True, **settings: Any) -> Any:
         """Returns a model in evaluation mode; settings of the mechanism's axis come first."""
-        usual = {"dropout": 0.0, **self._chosen, **settings}
-        return perturb(tiny_model("transformer_standard", seed=seed, **usual))
+        usual = {"dropout": 0.0, **self.chosen, **settings}
+        net = tiny_model("transformer_standard", seed=seed, **usual)
+        return perturb(net) if perturbed else net
 
-    def combined(self) -> Iterator[tuple[dict[str, Any], Any]]:
-        """Yields settings of other axes, and a model with them."""
-        for settings in COMBINATIONS:
-            axis = next(iter(self._chosen))
-            if axis == "source_features" and axis in settings:
-                continue
-            yield settings, self.model(**settings)
+    def modules(self, net: nn.Module) -> dict[str, Any]:
+        """Returns the modules of the mechanism in a model, by name."""
+        return {name: part for name, part in net.named_modules() if isinstance(part, self.class_)}
+
+    def watched(self, net: Any) -> Any:
+        """Returns a model whose methods of the mechanism check their results, as they run."""
+        for module in self.modules(net).values():
+            module.register_forward_pre_hook(_keep_inputs)
+            module.register_forward_hook(_compare_inputs)
+            if isinstance(module, MultiHeadSelfAttention):
+                for name, watch in HOOKS.items():
+                    if hasattr(module, name):
+                        setattr(module, name, watch(getattr(module, name)))
+        return net
+
+    @cached_property
+    def random_in_training(self) -> bool:
+        """Returns whether the mechanism draws random numbers in training, beside dropout."""
+        net, batch = self.model().train(), usual_batch()["net_input"]
+        one, other = (seeded(net, seed)(**batch)[0] for seed in (1, 2))
+        return not torch.equal(one, other)
+
+    @contextmanager
+    def under(self, condition: str) -> Iterator[None]:
+        """Names the condition under which a rule is broken, or the mechanism's code fails."""
+        try:
+            yield
+        except BrokenRule as error:
+            raise BrokenRule(f"{condition}: {error}") from error
+        except Exception as error:
+            raise BrokenRule(f"{condition}: {self.described(error)}") from error
+
+    def described(self, error: Exception) -> str:
+        """Returns an exception in a sentence, with the last line in the folder of the class."""
+        folder = os.path.dirname(os.path.abspath(inspect.getfile(self.class_)))
+        steps = traceback.extract_tb(error.__traceback__)
+        own = [step for step in steps if os.path.dirname(os.path.abspath(step.filename)) == folder]
+        last = (own or steps)[-1]
+        words = " ".join(str(error).split())[:200]
+        if isinstance(error, NotImplementedError) and not words:  # of a base
+            missing = steps[-1].name
+            words = f"the class has no {missing}().{did_you_mean(missing, vars(self.class_))}"
+        return f"{type(error).__name__}: {words} ({last.filename}, line {last.lineno})"
 
 
-def _saving(models: Models) -> None:
-    """A model that loads saved parameters computes the same."""
-    saved, loaded = models.model(), models.model(seed=9)
-    loaded.load_state_dict(saved.state_dict())
+def seeded(net: Any, seed: int = 1) -> Callable[..., Any]:
+    """Returns a model's forward pass with the same random numbers at each call."""
+
+    def forward(*arguments: Any, **named: Any) -> Any:
+        torch.manual_seed(seed)
+        return net(*arguments, **named)
+
+    return forward
+
+
+def _other_batches() -> list[dict[str, Any]]:
+    """Returns a batch of the usual shape with other words and padding, and one of another shape."""
+    lengths = [(SOURCE_LENGTHS[::-1], TARGET_LENGTHS[::-1]), ([9, 2], [3, 8])]
+    return [sample(sentences(s, seed=11), sentences(t, seed=13)) for s, t in lengths]
+
+
+# -- rules that the others need: if one is broken, they say nothing --------------------------------
+
+
+def _running(models: Models) -> None:
+    """A model with it is built, has a finite loss on several batches, and decodes."""
+    for training in (True, False):
+        net = models.model().train(training)
+        for batch in (usual_batch(), *_other_batches()):
+            loss = float(joint_loss(net, batch).detach())
+            if not abs(loss) < float("inf"):
+                raise BrokenRule(f"the loss is {loss}")
+    check_steps(net, usual_batch(), compare=False)
+
+
+def _initial_weights(models: Models) -> None:
+    """The seed alone decides the initial weights."""
+    one, again = (models.model(perturbed=False).state_dict() for _ in range(2))
+    for name, tensor in one.items():
+        if not torch.equal(tensor, again[name]):
+            raise BrokenRule(
+                f"{name} differs in two models of one seed: its random numbers are not torch's"
+            )
+    models.model(seed=5)
+    if torch.initial_seed() != 5:
+        raise BrokenRule("building the class sets the seed of torch, also that of other layers")
+
+
+def _determinism(models: Models) -> None:
+    """Outputs are random in training alone, and there the seed decides them."""
     batch = usual_batch()["net_input"]
-    sentence = "a model with the saved parameters computes something else: one is not saved"
-    _equal(loaded(**batch)[0], saved(**batch)[0], 0.0, sentence)
+    for training in (False, True):
+        nets = [models.model(**DROPPED).train(training) for _ in range(3)]
+        seeds = (1, 1, 2)
+        one, again, other = (seeded(net, s)(**batch)[0] for net, s in zip(nets, seeds, strict=True))
+        if torch.initial_seed() != 2:
+            raise BrokenRule("a forward pass sets the seed of torch: dropout is always the same")
+        _equal(
+            again,
+            one,
+            1e-6,
+            "two models of one seed have other outputs: their random numbers are not torch's, or "
+            "something outside the model changes",
+        )
+        if not training:
+            _equal(other, one, 1e-6, "the outputs are random in evaluation")
+            plain = models.model()(**batch)[0]
+            _equal(one, plain, 1e-6, "the outputs in evaluation depend on dropout")
+
+
+def _state(models: Models) -> None:
+    """Nothing is kept between batches: no output depends on batches or decoding before it."""
+    batch = usual_batch()["net_input"]
+    for training in (False, True):
+        expected = seeded(models.model().train(training))(**batch)[0]
+        net = models.model().train(training)
+        for others in _other_batches():
+            net(**others["net_input"])
+            if not training:
+                check_steps(net, others, compare=False)
+            output = seeded(net)(**batch)[0]
+            _equal(output, expected, 1e-6, "the outputs depend on an earlier batch: it is kept")
+        with torch.enable_grad():
+            net(**batch)
+        for name, module in models.modules(net).items():
+            for kept, value in vars(module).items():
+                if isinstance(value, Tensor) and value.grad_fn is not None:
+                    raise BrokenRule(
+                        f"{name}.{kept} keeps a tensor of the batch, with all that it was "
+                        "computed from; give it to self.record(…)"
+                    )
+
+
+def _results(models: Models) -> None:
+    """Results have the type and the shape of what the methods get, which stays as it is."""
+    models.watched(models.model())(**usual_batch()["net_input"])
+
+
+def _tensors_of(given: Any) -> list[Tensor]:
+    """Returns the tensors that a module gets: its input, and those of the flow."""
+    x = given[0]
+    tensors = list(x) if isinstance(x, list | tuple) else [x]
+    for flow in given[1:]:
+        tensors += flow.inputs + ([flow.tokens] if flow.tokens is not None else [])
+        tensors += flow._source.features if flow._source is not None else []
+    return tensors
+
+
+def _keep_inputs(module: Any, given: Any) -> None:
+    module.inputs_before = [tensor.clone() for tensor in _tensors_of(given)]
+
+
+def _compare_inputs(module: Any, given: Any, result: Any) -> None:
+    before, now = module.inputs_before, _tensors_of(given)
+    if len(before) != len(now) or not all(map(torch.equal, before, now)):
+        raise BrokenRule("forward() changes its inputs, which other layers read, in place")
+    _same("forward()", result, before[0].shape, [before[0].dtype])
+
+
+def _same(name: str, result: Any, shape: Sequence[int], dtypes: Sequence[torch.dtype]) -> None:
+    """Checks the shape of a method's result, and that its type is one of `dtypes`."""
+    if result.dtype not in dtypes:
+        raise BrokenRule(f"{name} of {dtypes[0]} returns {result.dtype}")
+    if result.shape != torch.Size(shape):
+        raise BrokenRule(f"{name} returns the shape {tuple(result.shape)}, not {tuple(shape)}")
+
+
+def _watch_project(project: Callable[..., Any]) -> Callable[..., Any]:
+    def watched(x: Tensor, flow: Flow) -> Any:
+        results = project(x, flow)
+        for result in results:
+            _same("project()", result, result.shape, [x.dtype])
+        return results
+
+    return watched
+
+
+def _watch_logits(logits: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def watched(query: Tensor, key: Tensor, flow: Flow) -> Tensor:
+        result = logits(query, key, flow)
+        precise = torch.promote_types(query.dtype, torch.float32)
+        shape = (*query.shape[:-1], key.size(-2))
+        _same("logits()", result, shape, [query.dtype, precise])
+        return result
+
+    return watched
+
+
+def _watch_weights(change: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def watched(weights: Tensor, flow: Flow) -> Tensor:
+        result = change(weights, flow)
+        _same("weights()", result, weights.shape, [weights.dtype])
+        return result
+
+    return watched
+
+
+HOOKS = {"project": _watch_project, "logits": _watch_logits, "weights": _watch_weights}
+
+
+# -- rules of a mechanism --------------------------------------------------------------------------
+
+
+def _training(models: Models) -> None:
+    """Training keeps to padding and causality, and without dropout computes what evaluation does.
+
+    A mechanism that is random in training may compute something else there.
+    """
+    net = models.model().train()
+    with models.under("in training"):
+        check_causality(seeded(net))
+        _check_other_sentences(seeded(net))
+        if not models.random_in_training:
+            check_padding(net)
+            batch = usual_batch()["net_input"]
+            output, expected = net(**batch)[0], models.model()(**batch)[0]
+            _equal(output, expected, 1e-5, "the outputs are others than in evaluation")
+
+
+def _check_other_sentences(net: Callable[..., Any]) -> None:
+    """Other words in the other sentences of a batch change no output of the first one."""
+    source, target = sentences(SOURCE_LENGTHS), sentences(TARGET_LENGTHS, seed=5)
+    others = [source[0], *sentences(SOURCE_LENGTHS, seed=11)[1:]]
+    one, other = (logits_of(net, batch, target)[0] for batch in (source, others))
+    _equal(one, other, 1e-5, "the outputs depend on other sentences of the batch")
+
+
+def _flags(models: Models) -> None:
+    """--attention-dropout, --no-attention-bias and --positions change what they are for."""
+    if not issubclass(models.class_, MultiHeadSelfAttention | AttentionToSource):
+        return
+    batch = usual_batch()["net_input"]
+    net = models.model(attention_dropout=0.5).train()
+    name, lowest = next(iter(models.modules(net).items()))
+    outputs: list[Tensor] = []
+    lowest.register_forward_hook(lambda module, given, result: outputs.append(result))
+    for seed in (1, 2):
+        seeded(net, seed)(**batch)
+    if torch.equal(outputs[0], outputs[-1]):
+        raise BrokenRule(f"--attention-dropout changes nothing in training ({name})")
+    biases = []
+    for settings in ({}, {"no_attention_bias": True}):
+        parts = models.modules(models.model(**settings)).values()
+        names = [name for part in parts for name, _ in part.named_parameters()]
+        biases.append([name for name in names if name.endswith("bias")])
+    if biases[0] and len(biases[0]) == len(biases[1]):
+        raise BrokenRule(f"--no-attention-bias changes nothing ({biases[0][0]} is left)")
+    if issubclass(models.class_, MultiHeadSelfAttention):
+        nets = (models.model(positions="rotary"), models.model(no_token_positional_embeddings=True))
+        seen, unseen = (net.eval()(**batch)[0] for net in nets)
+        if torch.equal(seen, unseen):
+            raise BrokenRule("--positions rotary changes nothing: attend() uses self.positions")
+
+
+def _lengths(models: Models) -> None:
+    """Sentences of 1, 60 and 300 tokens keep to padding, causality, decoding and gradients."""
+    net = models.model(max_source_positions=512, max_target_positions=512)
+    for length in LENGTHS:
+        with models.under(f"with a sentence of {counted(length, 'token')}"):
+            source = sentences([length, 5, 1])
+            target = sentences([length, 4, 1], seed=5)
+            together = logits_of(net, source, target)
+            for row in range(3):
+                (alone,) = logits_of(net, [source[row]], [target[row]])
+                _equal(alone, together[row], 1e-4, "the outputs depend on padding")
+            if length > 1:
+                changed = [*map(torch.clone, target)]
+                changed[0][-3] = 4 + (changed[0][-3] - 3) % 15
+                after = logits_of(net, source, changed)[0][: length - 2]
+                _equal(after, together[0][: length - 2], 1e-5, "the decoder looks ahead")
+            short = sample(source[:1], target[:1])
+            with torch.enable_grad():
+                joint_loss(net, short).backward()
+            _check_finite_gradients(net)
+            net.zero_grad()
+            if length < LENGTHS[-1]:
+                check_steps(net, short)
+
+
+def _slope(models: Models) -> None:
+    """Gradients are the slope of the loss: nothing on the way is detached."""
+    net = models.model().train(not models.random_in_training)  # a random choice may have none
+    with models.under("in float64"), InFloat64():
+        measured, expected = slope_and_gradient(net.double(), usual_batch())
+    if not abs(measured - expected) <= 1e-5 * abs(measured):
+        raise BrokenRule(
+            f"the gradients are not the slope of the loss ({expected:.6g}, measured "
+            f"{measured:.6g}): something is detached"
+        )
 
 
 def _checkpointed_activations(models: Models) -> None:
@@ -366,22 +528,201 @@ def _checkpointed_activations(models: Models) -> None:
     gradients = []
     for checkpointed in (False, True):
         net = models.model(checkpoint_activations=checkpointed).train()
+        torch.manual_seed(1)
         joint_loss(net, usual_batch()).backward()
         gradients.append(torch.cat([p.grad.flatten() for p in net.parameters()]))
     plain, recomputed = gradients
     _equal(recomputed, plain, 1e-5, "--checkpoint-activations changes gradients")
 
 
+def _half_precision(models: Models) -> None:
+    """The loss in bfloat16 (--amp) and half precision (--fp16) is close, and types fit."""
+    batch = usual_batch()
+    exact = float(joint_loss(models.model(), batch).detach())
+    for name, tolerance in (("--amp in bfloat16", 2e-2), ("--fp16", 3e-3)):
+        amp = name.startswith("--amp")
+        net = models.model() if amp else models.model().half()
+        with models.under(name):
+            if not amp:
+                models.watched(models.model().half())(**batch["net_input"])
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=amp):
+                loss = joint_loss(net, batch)
+                check_steps(net, batch, compare=False)
+            loss.backward()
+            if not abs(float(loss.detach()) - exact) <= tolerance * exact:
+                raise BrokenRule(f"the loss is {float(loss.detach()):.4g}, not {exact:.4g}")
+            _check_finite_gradients(net)
+
+
+def _another_device(models: Models) -> None:
+    """It runs where the model is: nothing is made on the CPU for a model on a GPU."""
+    net, batch = models.model().to(META), on_meta(usual_batch())
+    with models.under("on another device"), on_another_device() as on_cpu:
+        joint_loss(net.train(), batch).backward()
+        check_steps(net.eval(), batch, compare=False)
+    if on_cpu:
+        names = ", ".join(sorted(set(on_cpu)))
+        raise BrokenRule(f"a tensor is made on the CPU ({names}): give it the device of another")
+
+
+def _recording(models: Models) -> None:
+    """Weights are recorded for the analyses, and recording changes no output."""
+    batch, net = usual_batch()["net_input"], models.model()
+    plain, _ = net(**batch)
+    with recording(net) as records:
+        recorded, _ = net(**batch)
+    _equal(recorded, plain, 1e-5, "the outputs are others while attention is recorded")
+    if not issubclass(models.class_, MultiHeadSelfAttention | AttentionToSource):
+        return
+    sizes = {"source": max(SOURCE_LENGTHS), "target": max(TARGET_LENGTHS)}
+    for name, module in models.modules(net).items():
+        found, place = records.get(name, Recorded()), getattr(module, "place", None)
+        if not found or (isinstance(module, AttentionToSource) and "weights" not in found):
+            raise BrokenRule(
+                f"{name} records nothing for the analyses: call self.record(weights=…)"
+            )
+        if "weights" in found and place is not None:
+            queries = sizes["source" if place.side == "encoder" else "target"]
+            keys = sizes["source"] if place.reads == "source" else queries
+            shape = tuple(found["weights"].shape)
+            if len(shape) < 4 or (shape[0], *shape[-2:]) != (3, queries, keys):
+                raise BrokenRule(
+                    f"{name} records weights of the shape {shape}, not (3, heads, {queries}, "
+                    f"{keys})"
+                )
+
+
+def _saving(models: Models) -> None:
+    """A model that loads the parameters of a trained one computes the same."""
+    saved, loaded = models.model(), models.model(seed=9)
+    joint_loss(saved.train(), usual_batch())  # which may change what is not saved
+    with models.under("loading the parameters"):
+        loaded.load_state_dict(saved.state_dict())
+    batch = usual_batch()["net_input"]
+    sentence = "a model with the saved parameters computes something else: one is not saved"
+    _equal(loaded(**batch)[0], saved.eval()(**batch)[0], 0.0, sentence)
+
+
+def _options(models: Models) -> None:
+    """Each option changes something."""
+    mechanism = models.mechanism
+    usual = _behaviour(models, {})
+    for option in mechanism.options:
+        tried = list(_other_values(option))
+        # an option may have an effect beside other values of another one
+        others = [{}, *_changed_options(mechanism, leave_out=option)]
+        for settings, value in itertools.product(others, tried):
+            changed = {**settings, mechanism.setting(option): value}
+            if _behaviour(models, changed) != (_behaviour(models, settings) if settings else usual):
+                break
+        else:
+            if tried:
+                raise BrokenRule(
+                    f"the option {option.name!r} changes nothing (values {option.default}, "
+                    f"{', '.join(map(str, tried))})"
+                )
+
+
+def _other_values(option: Option) -> Iterator[Any]:
+    """Yields valid values of an option beside its default; none for text of any kind."""
+    default, values = option.default, list[Any](option.choices)
+    if isinstance(default, bool):
+        values = [not default]
+    elif isinstance(default, int):
+        values = [default + 1, default - 1, 2 * default + 1, default // 2, 1, 2]
+    elif isinstance(default, float):
+        values = [2 * default + 0.5, default / 2, default + 0.25, default - 0.25]
+    for value in dict.fromkeys(values):
+        if value != default and option.problem(value, option.name) is None:
+            yield value
+
+
+def _changed_options(
+    mechanism: Mechanism, leave_out: Option | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yields settings in which one option has another value than its default."""
+    for option in mechanism.options:
+        if option is not leave_out:
+            for value in _other_values(option):
+                yield {mechanism.setting(option): value}
+
+
+def _behaviour(models: Models, settings: Mapping[str, Any]) -> object:
+    """Returns all that a model with these settings does in a training step: equal if it is.
+
+    Values that the class refuses have a behaviour of their own.
+    """
+    try:
+        net = models.model(**settings)
+        torch.manual_seed(1)
+        with Operations() as operations, torch.enable_grad():
+            loss = joint_loss(net.train(), usual_batch())
+            loss.backward()
+        parameters = [
+            (name, p.shape, None if p.grad is None else float(p.grad.double().sum()))
+            for name, p in net.named_parameters()
+        ]
+        evaluation = float(joint_loss(net.eval(), usual_batch()).detach())
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return float(loss.detach()), evaluation, parameters, operations.seen
+
+
+def _methods(models: Models) -> None:
+    """Every method of the class that takes a flow is called: no hook's name is misspelt."""
+    uncalled = dict(_own_methods(models.class_))
+    with called_functions() as called:
+        for settings in ({}, *_changed_options(models.mechanism)):
+            if uncalled:
+                _use_everything(models, settings)
+                uncalled = {name: m for name, m in uncalled.items() if m.__code__ not in called}
+    inherited = {name for name in dir(models.class_) if not hasattr(nn.Module, name)}
+    for name in uncalled:
+        hint = did_you_mean(name.strip("_"), {*HOOKS, *inherited} - uncalled.keys())
+        if hint or "flow" in inspect.signature(uncalled[name]).parameters:  # else not for a model
+            raise BrokenRule(f"nothing calls {name}() of the class.{hint}")
+
+
+def _own_methods(class_: type) -> Iterator[tuple[str, FunctionType]]:
+    """Yields the methods that a class and its bases outside this package define."""
+    package = __name__.partition(".")[0]
+    for base in class_.__mro__:
+        if base.__module__.partition(".")[0] in (package, "torch", "builtins"):
+            continue
+        for name, value in vars(base).items():
+            function = inspect.unwrap(value) if callable(value) else None
+            if isinstance(function, FunctionType) and not hasattr(nn.Module, name):
+                yield name, function
+
+
+def _use_everything(models: Models, settings: Mapping[str, Any]) -> None:
+    """Trains, evaluates, records and decodes with a model; a value that is refused does nothing."""
+    try:
+        net = models.model(**settings)
+        joint_loss(net.train(), usual_batch())
+        net.eval()
+        with recording(net):
+            joint_loss(net, usual_batch())
+        check_steps(net, usual_batch(), compare=False)
+    except Exception:
+        if not settings:
+            raise
+
+
 def _combinations(models: Models) -> None:
-    """Padding, causality and decoding hold with values of the other axes."""
-    for settings, net in models.combined():
-        try:
+    """Padding, causality, decoding and gradients hold with values of the other axes."""
+    for settings in COMBINATIONS:
+        axis = next(iter(models.chosen))
+        if axis == "source_features" and axis in settings:
+            continue
+        flags = ", ".join(f"{name} {value}" for name, value in settings.items())
+        with models.under(f"with {flags}"):
+            net = models.model(**settings)
             check_padding(net)
             check_causality(net)
             check_decoding(net)
-        except BrokenRule as error:
-            flags = ", ".join(f"{name} {value}" for name, value in settings.items())
-            raise BrokenRule(f"with {flags}: {error}") from error
+            with torch.enable_grad():
+                check_gradients(net)
 
 
 def _reference(models: Models) -> None:
@@ -389,17 +730,27 @@ def _reference(models: Models) -> None:
     reference = models.mechanism.reference
     assert reference is not None
     net = models.model().double()
-    x = torch.randn(3, 7, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    generator = torch.Generator().manual_seed(4)
+    states = [torch.randn(3, 7, 12, dtype=torch.float64, generator=generator) for _ in range(4)]
     padding = pad(sentences(SOURCE_LENGTHS), left=True).eq(1)
-    attentions = [(net.encoder, None, False), (net.encoder, padding, False)]
-    if "decoder_self_attention" in models._chosen:
-        attentions.append((net.decoder, None, True))
-    for side, hidden, causal in attentions:
-        attention = side.layers[0].self_attn
-        flow = Flow(SequenceMask.build(hidden, causal=causal))
-        flow.inputs.append(x)
+    x, given = states[0], list[tuple[Any, Any, Any]]()
+    if isinstance(models.mechanism, SelfAttentionKind):
+        sides = [(net.encoder, None, False), (net.encoder, padding, False)]
+        if "decoder_self_attention" in models.chosen:
+            sides.append((net.decoder, None, True))
+        for side, hidden, causal in sides:
+            flow = Flow(SequenceMask.build(hidden, causal=causal))
+            flow.inputs.append(x)
+            given.append((side.layers[0].self_attn, (x, flow), hidden))
+    elif issubclass(models.class_, AttentionToSource):
+        for hidden in (None, padding):
+            flow = Flow(source=Source(states[1:], hidden))
+            given.append((net.decoder.layers[0].encoder_attn, (x, flow), None))
+    else:
+        given.append((net.encoder.aggregation, (states[1:],), None))
+    for module, inputs, hidden in given:
         real = torch.ones(3, 7, dtype=torch.bool) if hidden is None else ~hidden
-        output, by_loops = attention(x, flow)[real], reference(attention, x, flow)[real]
+        output, by_loops = module(*inputs)[real], reference(module, *inputs)[real]
         _equal(output, by_loops, 1e-10, "the outputs differ from those of the reference")
 
 
@@ -414,40 +765,79 @@ def _of_model(check: Callable[[Any], None]) -> Callable[[Models], None]:
 
 
 RULES: dict[str, Callable[[Models], None]] = {
+    "running": _running,
+    "initial weights": _initial_weights,
+    "determinism": _determinism,
+    "state": _state,
+    "results": _results,
     "padding": _of_model(check_padding),
     "causality": _of_model(check_causality),
+    "training": _training,
+    "flags": _flags,
     "decoding": _of_model(check_decoding),
     "beam search": _of_model(check_beam_search),
+    "lengths": _lengths,
+    "half precision": _half_precision,
     "gradients": _of_model(check_gradients),
-    "slope": _of_model(check_slope),
+    "slope": _slope,
     "checkpointed activations": _checkpointed_activations,
-    "half precision": _of_model(check_half_precision),
-    "recording": _of_model(check_recording),
+    "another device": _another_device,
+    "recording": _recording,
     "saving": _saving,
+    "options": _options,
+    "methods": _methods,
     "combinations": _combinations,
     "reference": _reference,
 }
-NEEDS_GRADIENTS = ("gradients", "slope", "checkpointed activations")
+"""Each rule by its name; its docstring states it."""
+FIRST = ("running", "initial weights", "determinism", "state", "results")
+_SEEN = ("padding", "causality", "decoding")
+NEEDS = {
+    "decoding": ("causality",),
+    "beam search": ("causality", "decoding"),
+    "training": _SEEN,
+    "lengths": _SEEN,
+    "combinations": (*_SEEN, "flags", "gradients"),
+    "slope": ("half precision", "gradients"),
+    "checkpointed activations": ("gradients",),
+}
+"""Rule → rules that it repeats or builds on: it is tried where these hold."""
+NEEDS_GRADIENTS = (
+    "gradients",
+    "slope",
+    "checkpointed activations",
+    "half precision",
+    "another device",
+)
+
+
+def statement(name: str) -> str:
+    """Returns what a rule says, in one line."""
+    return " ".join((RULES[name].__doc__ or "").partition("\n\n")[0].split())
 
 
 def check(mechanism: Mechanism) -> Iterator[tuple[str, str | None]]:
     """Yields each rule with what is wrong, or None.
 
-    A failure of the mechanism's own code breaks the rule, too.
+    A failure of the mechanism's own code ends the list, and so does a broken rule of
+    :data:`FIRST`. These and :data:`NEEDS` keep a fault from a second report under another name.
     """
-    models = Models(mechanism)
+    models, broken = Models(mechanism), set[str]()
     for name, rule in RULES.items():
+        if broken.intersection(NEEDS.get(name, ())):
+            continue
         if rule is _reference and mechanism.reference is None:
             continue
+        problem, fails = None, False
         try:
             with torch.set_grad_enabled(name in NEEDS_GRADIENTS):
                 rule(models)
         except BrokenRule as error:
-            yield name, str(error)
+            problem = str(error)
         except Exception as error:
-            yield (
-                name,
-                f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
-            )
-        else:
-            yield name, None
+            problem, fails = models.described(error), True
+        yield name, problem
+        if problem:
+            broken.add(name)
+        if fails or broken.intersection(FIRST):
+            return

@@ -118,7 +118,8 @@ class CrossAggregationSelfAttention(SelfAttention):
             added: what relative positions add to q kᵀ
         """
         dtype = torch.promote_types(query.dtype, torch.float32)
-        with torch.autocast(query.device.type, enabled=False):
+        device = "cpu" if query.is_meta else query.device.type  # autocast knows no meta
+        with torch.autocast(device, enabled=False):
             # contiguous, because the product would copy them again
             query, key = (x.to(dtype, memory_format=torch.contiguous_format) for x in (query, key))
             logits = attention_logits(query, key, added)

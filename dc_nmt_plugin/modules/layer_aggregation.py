@@ -15,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .core.source import check_layers
+
 
 class WeightedSum(nn.Module):
     """Computes WS(r) = Σ_i W^i r^i, eq. (3.1), as one product of concatenated matrices.
@@ -82,7 +84,11 @@ def _unit(
 
 
 class Aggregation(nn.Module):
-    """Base of what makes one source representation of several encoder layers."""
+    """Base of what makes one source representation of several encoder layers.
+
+    In a model, the constructor gets those of ``embed_dim`` (width C), ``num_layers`` (n),
+    ``ffn_dim`` and ``dropout`` that it names, and the options.
+    """
 
     def forward(self, features: Sequence[Tensor]) -> Tensor:
         """Maps n tensors (S, M, C), lowest encoder layer first, to H^a (S, M, C)."""
@@ -106,10 +112,12 @@ class LinearAggregation(Aggregation):
         self, *, embed_dim: int, num_layers: int, ffn_dim: int | None = None, dropout: float = 0.0
     ) -> None:
         super().__init__()
+        self.sizes = (num_layers, embed_dim)
         self.unit = _unit(embed_dim, num_layers, ffn_dim, dropout)
 
     def forward(self, features: Sequence[Tensor]) -> Tensor:
         """See :class:`Aggregation`."""
+        check_layers(features, *self.sizes)
         output: Tensor = self.unit(features)
         return output
 
@@ -128,12 +136,14 @@ class IterativeAggregation(Aggregation):
         self, *, embed_dim: int, num_layers: int, ffn_dim: int | None = None, dropout: float = 0.0
     ) -> None:
         super().__init__()
+        self.sizes = (num_layers, embed_dim)
         self.units = nn.ModuleList(
             _unit(embed_dim, 2, ffn_dim, dropout) for _ in range(num_layers - 1)
         )
 
     def forward(self, features: Sequence[Tensor]) -> Tensor:
         """See :class:`Aggregation`."""
+        check_layers(features, *self.sizes)
         output = features[0]
         for unit, feature in zip(self.units, features[1:], strict=True):
             output = unit([feature, output])  # Eqs (3.2), (3.5)

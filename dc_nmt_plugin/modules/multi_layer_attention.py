@@ -23,7 +23,7 @@ from .core.attention import (
 )
 from .core.flow import Flow
 from .core.initial_weights import input_projection, output_projection
-from .core.source import Source
+from .core.source import Source, check_layers
 from .joint_attention import joint_logits, sums_of_sentences
 
 
@@ -73,6 +73,7 @@ class MultiLayerAttention(AttentionToSource):
         self.num_heads = num_heads
         self.head_dim = embed_dim // num_heads
         self.num_layers = num_layers
+        self.source_dim = source_dim
         self.joint_weights = joint_weights
         self.sum_contexts = sum_contexts
         self.dropout = dropout
@@ -187,6 +188,7 @@ class MultiLayerAttention(AttentionToSource):
 
     def _keys_and_values(self, source: Source) -> tuple[list[Tensor], list[Tensor]]:
         """Returns keys and values of each source layer (S, M, C), or only the values' sum."""
+        check_layers(source.features, self.num_layers, self.source_dim)
         keys, values = [], []
         for proj, feature in zip(self.kv_projs, source.features, strict=True):
             key, value = proj(feature).chunk(2, dim=-1)

@@ -12,6 +12,7 @@ from unittest.mock import patch
 import claims
 
 from dc_nmt_plugin import cli
+from dc_nmt_plugin.laboratory.ground_rules import RULES, statement
 from dc_nmt_plugin.laboratory.table import markdown_table
 from dc_nmt_plugin.study.analysis import ANALYSES
 
@@ -235,6 +236,11 @@ def bases() -> str:
 
 
 # -- commands ------------------------------------------------------------------------------------
+
+
+def rules() -> str:
+    """The rules of ``dc-nmt check-mechanism``."""
+    return "\n".join(f"- **{name}**: {statement(name)}" for name in RULES)
 
 
 def commands() -> str:

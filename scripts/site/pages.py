@@ -54,6 +54,7 @@ INSERTS: dict[str, Callable[[Path, str], str]] = {
     "kinds": _words(generated.kinds),
     "bases": _words(generated.bases),
     "commands": _words(generated.commands),
+    "rules": _words(generated.rules),
     "results": _words(results.table),
     "advice": _words(results.advice),
 }

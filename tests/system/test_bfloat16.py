@@ -90,6 +90,10 @@ def test_it_is_refused_where_it_would_be_slow(
     assert_explained(run(tmp_path, "generate", *words), reason)
 
 
+def test_half_precision_needs_a_gpu(corpus, tmp_path):
+    assert_explained(train(corpus, tmp_path, ARCH, "--fp16"), "--fp16: ", "leave the flag out")
+
+
 @pytest.mark.parametrize("variable", ["", "0", "1"])
 def test_every_program_asks_the_same_machine(variable, bare, corpus, tmp_path, monkeypatch):
     """Nothing is pretended: without the variable, the processor of this machine decides."""

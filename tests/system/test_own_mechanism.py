@@ -36,10 +36,18 @@ class PowerMean(dc.Aggregation):
         return torch.stack(list(features)).abs().pow(self.power).mean(0).pow(1 / self.power)
 
 dc.register_architecture("own_net", {"encoder_self_attention": "gaussian"})
+
+import dc_nmt_plugin.registration
+from dc_nmt_plugin.criterions.joint_loss import JointLossConfig, JointLossCriterion
+from fairseq.criterions import register_criterion
+register_criterion("gaussian_loss", dataclass=JointLossConfig)(
+    type("gaussian_loss", (JointLossCriterion,), {})
+)
 """
 FLAGS = ["--task", "translation_dc_nmt", "--criterion", "joint_label_smoothed_cross_entropy"]
 FLAGS += ["--arch", "own_net", "--gaussian-window", 3, "--source-features", "power-mean"]
 FLAGS += ["--decoder-layers-of", "gaussian(window=2)"]
+OWN_LOSS = ["--criterion", "gaussian_loss"]
 
 
 @pytest.fixture(scope="module")
@@ -55,20 +63,22 @@ def save(corpus, folder, tmp_path_factory):
     """A run that was stopped and continued."""
     save = tmp_path_factory.mktemp("own") / "save"
     for updates in (3, 6):
-        words = training(corpus, save, *FLAGS, "--user-dir", folder, "--max-update", updates)
+        flags = [*FLAGS, *OWN_LOSS, "--user-dir", folder, "--max-update", updates]
+        words = training(corpus, save, *flags)
         run(save, "train", *words).good()
     return save
 
 
 def test_a_run_continues_and_names_what_it_needs(save, corpus, folder, tmp_path):
-    words = training(corpus, tmp_path, *FLAGS, "--user-dir", folder, "--max-update", 6)
+    flags = [*FLAGS, *OWN_LOSS, "--user-dir", folder, "--max-update", 6]
+    words = training(corpus, tmp_path, *flags)
     run(tmp_path, "train", *words).good()
     once, continued = load(tmp_path), load(save)
     assert all(torch.equal(once["model"][key], value) for key, value in continued["model"].items())
     needed = dict.fromkeys(("own_net", "power-mean", "gaussian"), str(folder))
     assert continued["cfg"]["model"].mechanism_folders == needed
     record = read_record(save)
-    assert record.mechanisms == needed
+    assert record.mechanisms == {**needed, "gaussian_loss": str(folder)}
     assert record.settings["gaussian-window"] == 3 and record.architecture == "own_net"
 
 
@@ -256,7 +266,16 @@ def test_the_page_from_an_empty_folder(tmp_path):
     table = printed["results mine"]
     assert all(name in table for name in ("transformer_standard", "gaussian-s1", "talking_heads"))
     assert "\ngaussian-s1 " in printed["compare mine/transformer_standard-s1"]
-    assert "all rules hold" in printed["check-mechanism talking_heads"]
+    for name in ("gaussian", "talking_heads", "layer_mix"):
+        assert f"{name}: all rules hold" in printed[f"check-mechanism {name}"]
+    record = read_record(tmp_path / "mine/mix-s1")
+    folders = {name: str(tmp_path / name) for name in ("layer_mix", "small_states")}
+    assert record.mechanisms == folders and record.settings["state-penalty"] == 0.001
+    words = ["dc-nmt", "run", "mine", "transformer_standard", "--name", "mix-s1"]
+    for flags in (["--source-features", "layer_mix"], ["--user-dir", "layer_mix"]):
+        done = run(tmp_path, *words, *flags, "--dry-run", before=begin)
+        missing = folders["small_states" if "--user-dir" in flags else "layer_mix"]
+        assert done.code == 1 and f"--user-dir {missing}" in done.errors
     (python,) = (text for head, text in blocks if head == "python")
     script = tmp_path / "use.py"
     script.write_text(python, "utf-8")

@@ -8,7 +8,14 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from ...errors import UsageError, UserError, counted
-from ...flags import PRECISION, flag_name, flag_value, flags_of, recorded_flags
+from ...flags import (
+    MECHANISM_FOLDERS,
+    PRECISION,
+    flag_name,
+    flag_value,
+    flags_of,
+    recorded_flags,
+)
 from ..steps import Command, Line, Stage, Step
 from .planned import (
     PLUGIN,
@@ -149,6 +156,7 @@ def plan_training(experiment: Experiment, options: TrainOptions) -> TrainPlan:
         UserError: an unknown task or architecture, options that contradict each other
     """
     recipe = load(experiment.task)
+    _check_code(recipe, experiment)
     settings = chosen_settings(recipe, experiment)
     run = planned_run(recipe, experiment, settings)
     _check_flags_of(recipe, settings)
@@ -167,6 +175,21 @@ def plan_training(experiment: Experiment, options: TrainOptions) -> TrainPlan:
     return TrainPlan(
         experiment, options, run, settings, tuple(notes), gpus, tokens, any_precision, amp
     )
+
+
+def _check_code(recipe: Recipe, experiment: Experiment) -> None:
+    """Raises UserError if the run is there, and needs code of the user's that nobody imported."""
+    folder = recipe.output_folder(recipe.name, experiment.out, experiment.sample)
+    folder /= experiment.name or f"{experiment.arch}-s{experiment.seed}"
+    if not (folder / "run.json").exists():
+        return
+    from ...runs.record import read_record
+
+    mechanisms = read_record(folder).mechanisms
+    if mechanisms:
+        from ...checkpoints.loading import check_mechanisms  # with torch
+
+        check_mechanisms({MECHANISM_FOLDERS: mechanisms})
 
 
 @cache

@@ -17,7 +17,7 @@ from .flow import Flow
 from .initial_weights import input_projection, output_projection
 from .masks import later_keys
 from .recording import Recordable
-from .source import Source
+from .source import Source, check_layers
 
 
 def check_heads(embed_dim: int, num_heads: int) -> None:
@@ -213,6 +213,6 @@ class SourceAttention(AttentionToSource):
 
     def project_source(self, source: Source) -> tuple[Tensor, ...]:
         """Returns keys and values (sentences, H, M, K) of the only source representation."""
-        (features,) = source.features
-        key, value = self.kv_proj(features).chunk(2, dim=-1)  # (sentences, M, C) each
+        check_layers(source.features, 1, self.kv_proj.in_features)
+        key, value = self.kv_proj(source[0]).chunk(2, dim=-1)  # (sentences, M, C) each
         return split_heads(key, self.num_heads), split_heads(value, self.num_heads)

@@ -42,4 +42,5 @@ def _keep(x: Tensor, dropped: int) -> Tensor:
     # four 16-bit numbers in each 64-bit one, all of them equally likely
     words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64)
     numbers = words.random_(-(1 << 63), None).view(torch.int16)[: x.numel()]
-    return torch.ge(numbers, dropped - _LEVELS // 2, out=torch.empty_like(x).view(-1)).view(x.shape)
+    kept = x.new_empty(x.numel())  # x may be transposed
+    return torch.ge(numbers, dropped - _LEVELS // 2, out=kept).view(x.shape)

@@ -26,6 +26,11 @@ def later_keys(queries: int, keys: int, device: torch.device) -> Tensor:
     return torch.ones(queries, keys, dtype=torch.bool, device=device).triu(keys - queries + 1)
 
 
+def visible_keys(padding: Tensor) -> Tensor:
+    """Returns (B, 1, 1, S) bool, True at real keys; where all are padding, a softmax sees all."""
+    return (~padding | padding.all(dim=1, keepdim=True))[:, None, None, :]
+
+
 @dataclass(frozen=True)
 class SequenceMask:
     """Holds the mask of one batch of sequences, built once per forward pass for all layers.
@@ -49,13 +54,13 @@ class SequenceMask:
             padding: (B, T) bool, True at padding; None if no padding has to be masked
             causal: whether positions see only earlier ones and themselves
 
-        In a causal mask, every position may see itself: a softmax over no keys is NaN. Padding on
+        In a causal mask, every position may see itself, as in :func:`visible_keys`. Padding on
         the right needs no mask, because no real position looks to the right.
         """
         if padding is None:
             return SequenceMask(causal=causal)
         if not causal:
-            return SequenceMask(padding, False, ~padding[:, None, None, :])  # (B, 1, 1, T)
+            return SequenceMask(padding, False, visible_keys(padding))  # (B, 1, 1, T)
         length = padding.size(1)
         seen = ~later_keys(length, length, padding.device)
         itself = torch.eye(length, dtype=torch.bool, device=padding.device)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
-from .masks import added_to_logits
+from .masks import added_to_logits, visible_keys
 
 Cache = dict[int, tuple[Tensor, ...]]
+
+
+def check_layers(features: Sequence[Tensor], number: int, width: int) -> None:
+    """Raises ValueError for source layers of another number or width than a module needs."""
+    widths = [feature.size(-1) for feature in features]
+    if widths != [width] * number:
+        raise ValueError(
+            f"the source has layers of the widths {widths}, not {number} of width {width}"
+        )
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,7 @@ class Source:
     def mask(self) -> Tensor | None:
         """Returns what attention adds to its logits, (sentences, 1, 1, M); None without padding."""
         if self.padding is not None and not self.masks:
-            allowed = ~self.padding[:, None, None, :]
+            allowed = visible_keys(self.padding)
             self.masks.append(added_to_logits(allowed, self.features[0].dtype))
         return self.masks[0] if self.masks else None
 
