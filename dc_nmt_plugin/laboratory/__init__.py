@@ -7,11 +7,14 @@ folder of the same name for each room; ``tests/system`` runs programs.
 from __future__ import annotations
 
 import importlib
+import os
+import shlex
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from ..errors import UserError
+from ..flags import COMMAND_VARIABLE
 
 LABORATORY, STUDY = "dc_nmt_plugin.laboratory", "dc_nmt_plugin.study"
 OF_STUDY = ("analyze", "paper", "probe")
@@ -28,7 +31,12 @@ def run_command(words: Sequence[str]) -> int:
     if layer == STUDY and not has_study():
         raise UserError(f"{name}: is a command of dc_nmt_plugin/study, which is not installed")
     module: Any = importlib.import_module(f"{layer}.commands.{name.replace('-', '_')}")
-    return int(module.main(rest) or 0)
+    from .steps import variable
+
+    # of a command that called this one, or that submitted this job
+    typed = os.environ.get(COMMAND_VARIABLE) or shlex.join(["dc-nmt", *words])
+    with variable(COMMAND_VARIABLE, typed):
+        return int(module.main(rest) or 0)
 
 
 def has_study() -> bool:

@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-# of run.json: what the clock and the place say
+# of run.json: what the clock and the place say, and how often the run was started
 PASSING_FACTS = {"written_in", "stamp", "seconds", "tokens_per_second", "sentences_per_second"}
+PASSING_FACTS |= {"starts", "translated", "scored"}
 PASSING = (".log", ".stamp", ".lock")
 
 

@@ -27,9 +27,18 @@ from ...runs.differences import (
 )
 from ...runs.finding import Run
 from .metrics import Metric
-from .rows import BaselineTest, MeasuredScore, PublishedScore, ResultRow, ResultTable, SystemFacts
+from .rows import (
+    BaselineTest,
+    MeasuredScore,
+    PublishedScore,
+    ResultRow,
+    ResultTable,
+    RunOrigin,
+    SystemFacts,
+)
 from .significance import Comparison
 from .systems import (
+    ComparedSystem,
     PlainTextOptions,
     default_metric,
     labelled,
@@ -38,6 +47,7 @@ from .systems import (
     table_labels,
 )
 from .table_text import FURTHER
+from .texts import lines_digest
 
 BASELINE_ARCH = "transformer_standard"
 _TEXT = "digest of the training text"
@@ -97,10 +107,12 @@ def collect(
                 score=score,
                 test=_test(comparisons[label], differs),
                 published=_with_gap(published, score, row_runs, metric),
+                runs=tuple(map(_origin, row_runs, systems[label].values())),
             )
         )
     signatures = {metric.name: tested.signature, **_further_signatures(runs, metric)}
-    return ResultTable(metric.name, signatures, tested.sentences, rows)
+    references = lines_digest(loaded[0].texts.raw.references)
+    return ResultTable(metric.name, signatures, tested.sentences, rows, references)
 
 
 # -- from runs to groups -----------------------------------------------------------------------
@@ -229,6 +241,17 @@ def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
         seeds=len(runs),
         train_tokens_per_second=_mean(training_speeds),
         decode_sentences_per_second=_mean(decoding_speeds),
+    )
+
+
+def _origin(run: Run, system: ComparedSystem) -> RunOrigin:
+    return RunOrigin(
+        name=run.record.name,
+        training_text=run.record.data.text,
+        hypotheses=lines_digest(system.texts.translated(run.decoding.kind)),
+        starts=run.record.starts,
+        translated=run.decoding.translated,
+        scored=run.decoding.scored,
     )
 
 

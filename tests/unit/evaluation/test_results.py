@@ -19,6 +19,7 @@ from records import SCORES, change, write_run, write_scored
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.laboratory.commands import export as export_command
 from dc_nmt_plugin.laboratory.commands import results as results_command
 from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
@@ -99,7 +100,11 @@ def test_the_table_of_runs(task, capsys):
     assert dual["difference"] == pytest.approx(dual["score"] - 100)
     assert 0 < dual["against"]["p_value"] <= 1 and dual["against"]["freedom"] is None
     assert dual["against"]["interval"][0] < dual["difference"] < dual["against"]["interval"][1]
-    results(task)
+    results(task, "--out", task / "table.json")
+    stored = ResultTable.read(task / "table.json")
+    digests = [row.runs[0].hypotheses for row in stored.rows]
+    assert digests == [sha256(task / run / "hypotheses.de") for run in ("b-plain", "a-dc")]
+    assert stored.references == sha256(task / "ref.de")
     printed = capsys.readouterr().out
     assert "1,500,000" in printed and " 0.8 " in printed  # speed relative to the baseline's
     assert (
