@@ -470,8 +470,11 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
             runs = [folder for folder, record in below.items() if record.system == row.system.label]
             in_table += len(runs)
             assert len(runs) == row.system.seeds
-            scores = [Run.read(run).decoding.score(table.metric).value for run in runs]
+            decodings = [Run.read(run).decoding for run in runs]
+            scores = [decoding.score(table.metric).value for decoding in decodings]
             label = row.system.label
+            digests = {decoding.hypotheses_sha256 for decoding in decodings}
+            assert {origin.hypotheses for origin in row.runs} == digests, label
             assert row.score.value == pytest.approx(statistics.fmean(scores), abs=1e-4), label
             lines = {len(read_lines(next(run.glob("hypotheses.??")))) for run in runs}
             assert lines == {table.sentences}

@@ -148,4 +148,7 @@ def test_equal_names_of_several_folders_become_their_paths():
 
 def test_kept_runs_are_read():
     for path in (ROOT / "examples").glob("**/run.json"):
-        assert read_record(path).written_in is None
+        record = read_record(path)
+        assert record.written_in is None
+        for decoding in record.decodings:
+            assert decoding.hypotheses_sha256 == sha256(path.parent / decoding.hypotheses), path
