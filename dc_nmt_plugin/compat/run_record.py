@@ -234,12 +234,7 @@ def _plain(value: Any) -> Any:
 
 
 def _record(trainer: Any, folder: Path, before: Record | None, updates: int) -> Record:
-    """Returns the record of a run that begins.
-
-    Args:
-        before: of the run that it continues
-        updates: that it has already
-    """
+    """Returns the record of a run that begins after so many updates, or continues `before`."""
     cfg = trainer.cfg
     settings, sources = _settings(cfg), sources_of(cfg.model)
     if getattr(trainer, "bfloat16_flag", None):  # which the settings have no more
