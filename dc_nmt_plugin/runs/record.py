@@ -200,6 +200,8 @@ def update_record(path: Path, change: Callable[[Record | None], Record]) -> Reco
     folder = path.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):  # not the file, which is replaced
+        for part in folder.glob(f".{path.name}.*"):  # of a killed process
+            part.unlink()
         record = change(read_record(path) if path.is_file() else None)
         write_json(path, asdict(record))
     return record

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.laboratory.table import distinguished
 from dc_nmt_plugin.runs import record as schema
+from dc_nmt_plugin.runs.call import _commit
 from dc_nmt_plugin.runs.finding import Run, located, preparation_of
 from dc_nmt_plugin.runs.record import read_record, run_folder
 
@@ -81,6 +84,12 @@ def test_other_versions_and_damaged_records_are_refused(run, place, value, messa
     assert "\n" not in str(refused.value)
 
 
+def test_what_a_killed_process_left_of_a_record_goes_with_the_next_one(run):
+    (run / ".run.json.7").write_text("{")
+    change(run, seed=9)
+    assert not list(run.glob(".run.json*")) and read_record(run).seed == 9
+
+
 @pytest.mark.parametrize("text", ["{", "[]", "nul", '{"schema": NaN}', "[" * 100_000])
 def test_a_file_that_is_no_record(tmp_path, text):
     (tmp_path / "run.json").write_text(text)
@@ -144,6 +153,24 @@ def test_equal_names_of_several_folders_become_their_paths():
     assert distinguished(["dc", "dc", "plain"], [one, two, one]) == ["x/a/run", "y/b/run", "plain"]
     assert distinguished(["dc", "dc:aux"], [one, one]) == ["dc", "dc:aux"]
     assert distinguished(["dc", "dc"], [one, one]) == ["dc", "dc"], "one run twice keeps its name"
+
+
+def test_the_commit_of_a_checkout_alone(tmp_path):
+    """Not of a repository that has the environment of an installed package in it."""
+
+    def git(*words):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    (tmp_path / "installed").mkdir()
+    (tmp_path / "file").touch()
+    for words in (["init"], ["add", "file"], ["commit", "-m", "One"], ["tag", "v1"]):
+        git(*words)
+    commit = _commit(tmp_path)
+    assert commit and re.fullmatch("[0-9a-f]{40}", commit)
+    assert _commit(tmp_path / "installed") is None
+    (tmp_path / "file").write_text("changed")
+    assert _commit(tmp_path) == f"{commit}-dirty"
 
 
 def test_kept_runs_are_read():
