@@ -21,7 +21,7 @@ _PACKAGES = ("dc_nmt_plugin", "torch", *FAIRSEQS, "numpy", "sacrebleu")
 class Call:
     """A command, as it was called."""
 
-    date: str | None = None  # of its start, in UTC
+    date: str | None = None  # when it was entered, in UTC
     command: str | None = None  # as typed
     commit: str | None = None  # of the plugin's checkout, with "-dirty" after changes
     versions: dict[str, str] = field(default_factory=dict)  # package → version
