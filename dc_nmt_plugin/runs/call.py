@@ -12,9 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..flags import COMMAND_VARIABLE
-from ..machine import FAIRSEQS, version_of
-
-_PACKAGES = ("dc_nmt_plugin", "torch", *FAIRSEQS, "numpy", "sacrebleu")
 
 
 @dataclass(frozen=True)
@@ -37,8 +34,11 @@ class Start(Call):
 
 def this_call() -> Call:
     """Returns the call of this process, or of the ``dc-nmt`` that started it."""
+    from ..machine import FAIRSEQS, version_of  # a listing reads calls and makes none
+
     typed = shlex.join([os.path.basename(sys.argv[0]), *sys.argv[1:]])
-    versions = {name: version for name in _PACKAGES if (version := version_of(name))}
+    packages = ("dc_nmt_plugin", "torch", *FAIRSEQS, "numpy", "sacrebleu")
+    versions = {name: version for name in packages if (version := version_of(name))}
     return Call(
         datetime.now(UTC).isoformat(timespec="seconds"),
         os.environ.get(COMMAND_VARIABLE, typed),
