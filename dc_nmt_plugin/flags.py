@@ -15,6 +15,7 @@ from typing import Any
 # models in fairseq's registry
 TRANSFORMER, GRU, LANGUAGE_MODEL = "dc_nmt_transformer", "dc_nmt_gru", "dc_nmt_lstm_lm"
 USER_DIR_VARIABLE = "DC_NMT_USER_DIR"  # folders with mechanisms of the user's own
+COMMAND_VARIABLE = "DC_NMT_COMMAND"  # dc-nmt's command line, for the programs that it starts
 # setting in a checkpoint: mechanism of the model from such a folder → the folder
 MECHANISM_FOLDERS = "mechanism_folders"
 # values of --criterion: names that are also those of tasks → class. A checkpoint holds that name,

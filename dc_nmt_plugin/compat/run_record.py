@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import platform
 import sys
 import time
 from collections.abc import Mapping
@@ -24,7 +23,8 @@ from ..checkpoints.mechanisms import sources_of
 from ..checkpoints.plain import plain
 from ..files import code_folder, write_text
 from ..flags import MECHANISM_FOLDERS, PLACES, SHORT, recorded_flags, value_of
-from ..machine import FAIRSEQS, used_device, version_of
+from ..machine import used_device
+from ..runs.call import Start, this_call
 from ..runs.differences import WHILE_LONGER, compared, differing
 from ..runs.finding import data_facts, preparation_of
 from ..runs.record import (
@@ -64,6 +64,7 @@ class RecordWriter:
     def __init__(self, trainer: Any) -> None:
         self._trainer = trainer
         self._folder = run_folder(Path(trainer.cfg.checkpoint.save_dir))
+        self._start = trainer.get_num_updates()
         self._tokens, self._seconds = 0, 0.0  # of updates that follow another one at once
         self._last: float | None = None  # time of the update before
         self._validated = -1  # update of the last validation
@@ -71,21 +72,23 @@ class RecordWriter:
 
     def go_on(self) -> None:
         """Begins the record of a run that continues, after all that may refuse it."""
-        if self._trainer.get_num_updates():
+        if self._start:
             self._begin(continued=True)
             self.measure()  # perhaps there is nothing left to train
 
     def _begin(self, *, continued: bool) -> None:
         update_record(
-            self._folder / RECORD,
-            lambda before: _record(self._trainer, self._folder, before if continued else None),
+            self._folder / RECORD, lambda before: self._record(before if continued else None)
         )
         curve = self._folder / CURVE
         if not continued:
             curve.unlink(missing_ok=True)
         elif curve.is_file():
-            _cut_curve(curve, self._trainer.get_num_updates())
+            _cut_curve(curve, self._start)
         self._begun = True
+
+    def _record(self, before: Record | None) -> Record:
+        return _record(self._trainer, self._folder, before, self._start)
 
     def add_update(self, tokens: int) -> None:
         """Counts an update with so many target tokens."""
@@ -130,7 +133,7 @@ class RecordWriter:
             numbers["tokens_per_second"] = self._tokens / self._seconds
 
         def measured(record: Record | None) -> Record:
-            record = record or _record(trainer, self._folder, None)  # somebody removed it
+            record = record or self._record(None)  # somebody removed it
             training = dataclasses.replace(record.training, **numbers)
             return dataclasses.replace(record, training=training)
 
@@ -230,8 +233,8 @@ def _plain(value: Any) -> Any:
         return str(value)
 
 
-def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
-    """Returns the record of a run that begins; `before`: of the run that it continues."""
+def _record(trainer: Any, folder: Path, before: Record | None, updates: int) -> Record:
+    """Returns the record of a run that begins after so many updates, or continues `before`."""
     cfg = trainer.cfg
     settings, sources = _settings(cfg), sources_of(cfg.model)
     if getattr(trainer, "bfloat16_flag", None):  # which the settings have no more
@@ -240,16 +243,15 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
     data = Path(str(cfg.task.data).split(os.pathsep)[0])
     source, target = languages_of(trainer.task)
     world = cfg.distributed_training.distributed_world_size
-    packages = {name: version_of(name) for name in ("dc_nmt_plugin", "torch", *FAIRSEQS)}
-    installed = {name: version for name, version in packages.items() if version}
+    starts = _starts(before, updates, used_device({**settings, "distributed-world-size": world}))
+    devices = dict.fromkeys(start.device for start in starts if start.device)
     tokens = None
     if cfg.dataset.max_tokens and len(cfg.optimization.update_freq) == 1:
         tokens = int(cfg.dataset.max_tokens * world * cfg.optimization.update_freq[0])
     training = Training(
         tokens=tokens,
         tokens_per_second=before.training.tokens_per_second if before else None,
-        device=used_device({**settings, "distributed-world-size": world}),
-        versions={"python": platform.python_version(), **installed},
+        device=", then ".join(devices) or None,
         log=CURVE,
     )
     return Record(
@@ -261,7 +263,8 @@ def _record(trainer: Any, folder: Path, before: Record | None) -> Record:
         architecture=architecture_of(cfg.model),
         seed=cfg.common.seed,
         settings=settings,
-        segments=_segments(before, settings, sources, trainer.get_num_updates()) if before else (),
+        segments=_segments(before, settings, sources, updates) if before else (),
+        starts=starts,
         mechanisms=_code_folders(trainer),
         sources=sources,
         training=training,
@@ -283,14 +286,22 @@ def _segments(
     before: Record, settings: Flags, sources: dict[str, str], updates: int
 ) -> tuple[Segment, ...]:
     """Returns the segments of a run that continues in this way after so many updates."""
-    former, present = (compared(flags, WHILE_LONGER) for flags in (before.settings, settings))
-    # nothing was trained with settings of a run that ended where it began
-    is_empty = any(segment.until_update == updates for segment in before.segments)
-    is_another_source = before.sources not in ({}, sources)  # {}: of an earlier version
-    is_changed = is_another_source or any(differing(former, present))
-    if is_empty or not is_changed:
-        return before.segments
-    return (*before.segments, Segment(updates, before.settings, before.sources))
+    kept = [segment for segment in before.segments if segment.until_update < updates]
+    # what was trained after these updates is lost
+    lost = [*before.segments[len(kept) :], Segment(updates, before.settings, before.sources)]
+    former = dataclasses.replace(lost[0], until_update=updates)
+    is_another_source = former.sources not in ({}, sources)  # {}: of an earlier version
+    both = (compared(flags, WHILE_LONGER) for flags in (former.settings, settings))
+    return (*kept, former) if is_another_source or any(differing(*both)) else tuple(kept)
+
+
+def _starts(before: Record | None, updates: int, device: str | None) -> tuple[Start, ...]:
+    """Returns the starts whose updates a run has that starts now, after so many updates."""
+    starts = before.starts if before else ()
+    if before and not starts:  # of an earlier version, or of a training before
+        starts = (Start(versions=before.training.versions, device=before.training.device),)
+    now = Start(**vars(this_call()), from_update=updates, device=device)
+    return (*(start for start in starts if start.from_update < updates), now)
 
 
 def _settings(cfg: Any) -> Flags:

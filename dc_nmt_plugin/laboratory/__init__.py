@@ -7,11 +7,15 @@ folder of the same name for each room; ``tests/system`` runs programs.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
 from ..errors import UserError
+from ..flags import COMMAND_VARIABLE
 
 LABORATORY, STUDY = "dc_nmt_plugin.laboratory", "dc_nmt_plugin.study"
 OF_STUDY = ("analyze", "paper", "probe")
@@ -28,9 +32,25 @@ def run_command(words: Sequence[str]) -> int:
     if layer == STUDY and not has_study():
         raise UserError(f"{name}: is a command of dc_nmt_plugin/study, which is not installed")
     module: Any = importlib.import_module(f"{layer}.commands.{name.replace('-', '_')}")
-    return int(module.main(rest) or 0)
+    # of a command that called this one, or that submitted this job
+    typed = os.environ.get(COMMAND_VARIABLE) or shlex.join(["dc-nmt", *words])
+    with variable(COMMAND_VARIABLE, typed):
+        return int(module.main(rest) or 0)
 
 
 def has_study() -> bool:
     """Returns True if the layer of the papers and analyses is installed."""
     return find_spec(STUDY) is not None
+
+
+@contextmanager
+def variable(name: str, value: str) -> Iterator[None]:
+    """Sets a variable of the environment, for the programs that are started meanwhile."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before

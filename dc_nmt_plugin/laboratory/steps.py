@@ -223,16 +223,3 @@ def running(words: Sequence[str], **pipes: Any) -> Iterator[subprocess.Popen[byt
         process.terminate()
         process.wait()
         raise
-
-
-@contextmanager
-def variable(name: str, value: str) -> Iterator[None]:
-    """Sets a variable of the environment, for the programs that are started meanwhile."""
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        del os.environ[name]
-        if before is not None:
-            os.environ[name] = before

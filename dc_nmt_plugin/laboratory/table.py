@@ -1,20 +1,48 @@
-"""Tables for the terminal, for Markdown and for LaTeX, without empty columns.
+"""Tables for the terminal, for Markdown and for LaTeX, without empty columns; names of their rows.
 
 Every command prints its tables with them, and the pages of the documentation have them too.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from ..errors import printable
+from ..errors import UsageError, counted, printable
 
 Rows = Sequence[Sequence[str]]
 WIDTH = 100  # of a table in a terminal
 PAGE = 94  # characters of a table in LaTeX: 445 pt, a page with margins of an inch
+
+
+def chosen_names(chosen: Sequence[str] | None, default: Sequence[str]) -> list[str]:
+    """Returns the names of ``--names``, or the default names without that flag.
+
+    Raises:
+        UsageError: another number of names, or one name twice
+    """
+    if chosen and len(chosen) != len(default):
+        raise UsageError(f"--names: {len(chosen)} for {counted(len(default), 'system')}")
+    names = list(chosen or default)
+    if len(set(names)) < len(names):
+        raise UsageError(f"--names: give each system a name of its own, not {', '.join(names)}")
+    return names
+
+
+def distinguished(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
+    """Returns names; equal names of several paths become paths from the folder that they share."""
+    labels = list(names)
+    for name in set(names):
+        equal = [number for number, label in enumerate(names) if label == name]
+        if len({paths[number] for number in equal}) > 1:
+            shared = os.path.commonpath([paths[number].parent for number in equal])
+            for number in equal:
+                labels[number] = paths[number].relative_to(shared).as_posix()
+    return labels
 
 
 def number_cell(value: float | None, form: str) -> str:

@@ -1,4 +1,4 @@
-"""Finds runs, their translations and files, and names them in tables.
+"""Finds runs, their translations and their files.
 
 Paths and digests of a record's files survive moving and renaming its folder.
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError, UserError, counted, did_you_mean
+from ..errors import UserError
 from ..files import load_json, sha256
 from .record import RECORD, Data, Decoding, Record, TextFile, read_record, record_path
 
@@ -86,60 +86,6 @@ def is_run(path: Path) -> bool:
     return unnamed.is_dir() or unnamed.suffix == ".json"
 
 
-def scored_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
-    """Finds the scored translations of runs and folders of runs, and the runs without any.
-
-    Raises:
-        UserError: a path is neither, or nothing is finished
-    """
-    finished: list[Run] = []
-    unfinished: list[Path] = []
-    for path in paths:
-        if not is_run(path):
-            names = [folder.name for folder in path.parent.glob("*/")]
-            raise UserError(
-                f"{path}: no such run or folder of runs.{did_you_mean(path.name, names)}"
-            )
-        if path.is_dir() and not (path / RECORD).is_file():
-            before = len(finished)
-            for record in sorted(path.glob(f"*/{RECORD}")):
-                runs = Run.all_of(record.parent)
-                finished += runs
-                unfinished += [] if runs else [record.parent]
-            if len(finished) == before:
-                raise UserError(f"{path}: no finished run in it (FOLDER/{RECORD}, with scores)")
-        else:
-            first = Run.read(path)
-            finished += Run.all_of(path) if path.exists() else [first]  # all, or RUN:NAME
-    return finished, unfinished
-
-
-def chosen_names(chosen: Sequence[str] | None, default: Sequence[str]) -> list[str]:
-    """Returns the names of ``--names``, or the default names without that flag.
-
-    Raises:
-        UsageError: another number of names, or one name twice
-    """
-    if chosen and len(chosen) != len(default):
-        raise UsageError(f"--names: {len(chosen)} for {counted(len(default), 'system')}")
-    names = list(chosen or default)
-    if len(set(names)) < len(names):
-        raise UsageError(f"--names: give each system a name of its own, not {', '.join(names)}")
-    return names
-
-
-def distinguished(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
-    """Returns names; equal names of several paths become paths from the folder that they share."""
-    labels = list(names)
-    for name in set(names):
-        equal = [number for number, label in enumerate(names) if label == name]
-        if len({paths[number] for number in equal}) > 1:
-            shared = os.path.commonpath([paths[number].parent for number in equal])
-            for number in equal:
-                labels[number] = paths[number].relative_to(shared).as_posix()
-    return labels
-
-
 def path_from(folder: Path, path: str | os.PathLike[str]) -> str:
     """Returns a path for a record in `folder`: relative when it is in it or beside it."""
     full, start = os.path.abspath(path), os.path.abspath(folder)
@@ -192,8 +138,8 @@ def _candidates(origin: Path, record: Record, path: str) -> Iterator[Path]:
 
 def data_facts(folder: Path, data: Path, source: str | None, target: str) -> Data:
     """Returns the text of a run in `folder`, which fairseq-preprocess wrote into `data`."""
-    text = _text_digest(data)
-    return Data(source, target, path_from(folder, data), dictionaries_of(data), text)
+    digests = (_text_digest(data, split) for split in ("train", "valid"))
+    return Data(source, target, path_from(folder, data), dictionaries_of(data), *digests)
 
 
 def preparation_of(data: Path) -> dict[str, Any] | None:
@@ -212,15 +158,15 @@ def dictionaries_of(data: Path) -> dict[str, str]:
 
 def is_its_text(record: Record, data: Path) -> bool:
     """Returns True if a folder of fairseq-preprocess is the text of a run; unknown text may be."""
-    if record.data.text and _text_digest(data) not in (None, record.data.text):
+    if record.data.text and _text_digest(data, "train") not in (None, record.data.text):
         return False
     dictionaries = dictionaries_of(data)
     known = record.data.dictionaries
     return all(dictionaries.get(name, digest) == digest for name, digest in known.items())
 
 
-def _text_digest(data: Path) -> str | None:
-    files = sorted(path for path in data.glob("train*") if path.suffix in (".bin", ".idx"))
+def _text_digest(data: Path, split: str) -> str | None:
+    files = sorted(path for path in data.glob(f"{split}*") if path.suffix in (".bin", ".idx"))
     return _digest(*((path, path.stat().st_mtime_ns) for path in files)) if files else None
 
 

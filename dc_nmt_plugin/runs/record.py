@@ -13,6 +13,7 @@ from typing import Literal
 
 from ..errors import UserError
 from ..files import load_json, locked, read_json, write_json
+from .call import Call, Start
 
 SCHEMA = 1
 RECORD = "run.json"
@@ -53,6 +54,8 @@ class Decoding:
     search: Flags = field(default_factory=dict)  # flags of fairseq-generate
     hypotheses: str | None = None  # scored file; None before scoring
     kind: Kind = "generated"  # of the hypotheses
+    # SHA-256 of the scored sentences as they were translated, without BPE, one a line
+    hypotheses_sha256: str | None = None
     tokenizer: str = "none"  # of the text before BPE
     truecased: bool = False  # the tokenised text of both sides
     references: tuple[TextFile, ...] = ()  # raw text
@@ -69,6 +72,8 @@ class Decoding:
     sources: dict[str, str] = field(default_factory=dict)  # mechanisms that were trained otherwise
     scores: tuple[Score, ...] = ()
     stamp: str | None = None  # of the command line that scored
+    translated: Call | None = None
+    scored: Call | None = None
 
     @property
     def key(self) -> str:
@@ -90,6 +95,7 @@ class Data:
     folder: str | None = None  # made by fairseq-preprocess
     dictionaries: dict[str, str] = field(default_factory=dict)  # language → SHA-256
     text: str | None = None  # SHA-256 of the binarised training text
+    valid: str | None = None  # SHA-256 of the binarised validation text
 
 
 @dataclass(frozen=True)
@@ -101,8 +107,8 @@ class Training:
     parameters: int | None = None  # trained ones, shared ones once
     tokens_per_second: float | None = None  # target tokens, without validation
     seconds: float | None = None  # with validation and saving
-    device: str | None = None  # processors or GPUs
-    versions: dict[str, str] = field(default_factory=dict)  # package → version
+    device: str | None = None  # processors or GPUs, of all starts
+    versions: dict[str, str] = field(default_factory=dict)  # of earlier records
     log: str | None = None  # learning curve, or fairseq-train's output
 
 
@@ -128,6 +134,7 @@ class Record:
     seed: int | None = None
     settings: Flags = field(default_factory=dict)  # flags of fairseq-train, of the last updates
     segments: tuple[Segment, ...] = ()  # updates before, with other settings
+    starts: tuple[Start, ...] = ()  # whose updates the run has
     mechanisms: dict[str, str] = field(default_factory=dict)  # from --user-dir → its folder
     sources: dict[str, str] = field(default_factory=dict)  # of these → digest of the source
     training: Training = field(default_factory=Training)
@@ -193,6 +200,8 @@ def update_record(path: Path, change: Callable[[Record | None], Record]) -> Reco
     folder = path.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):  # not the file, which is replaced
+        for part in folder.glob(f".{path.name}.*"):  # of a killed process
+            part.unlink()
         record = change(read_record(path) if path.is_file() else None)
         write_json(path, asdict(record))
     return record

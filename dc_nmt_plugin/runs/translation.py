@@ -16,6 +16,7 @@ from ..checkpoints.names import BEST
 from ..files import PART
 from ..flags import INPUT, flags_of, typed_flags
 from ..machine import used_device
+from .call import this_call
 from .finding import path_from, preparation_of
 from .record import RECORD, Decoding, Record, update_record, with_decoding
 
@@ -49,6 +50,7 @@ def enter_translation(
         averaged=number_averaged(names),
         sources=other_sources(load_checkpoint(str(checkpoint), mmap=True)),
         device=used_device({**search, "distributed-world-size": 1}),  # fairseq-generate takes one
+        translated=this_call(),
     )
 
     def entered(record: Record | None) -> Record:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError, counted
+from ..errors import UserError
 
 # UTF-8 text never begins like these
 GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
@@ -127,22 +127,3 @@ def remove_bpe(line: str) -> str:
 def character(text: str) -> str:
     """Returns the name of an invisible character: ``U+2028``."""
     return f"U+{ord(text):04X}"
-
-
-def check_same_count(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> None:
-    """Raises UserError if a tool has written another number of lines."""
-    lines, lines_after = _count(before), _count(after)
-    if lines != lines_after:
-        raise UserError(
-            f"{before} has {counted(lines, 'line')} and what was made of it, {after}, "
-            f"{lines_after:,}: a sentence was lost or split"
-        )
-
-
-def _count(path: str | os.PathLike[str]) -> int:
-    """Counts lines of text, or sentences of fairseq-preprocess, given its index."""
-    with opened(path) as stream:
-        if Path(path).suffix == ".idx":
-            stream.seek(18)  # behind fairseq's magic number, version and type of tokens
-            return int.from_bytes(stream.read(8), "little")
-        return sum(1 for _ in stream)

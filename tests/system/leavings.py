@@ -8,8 +8,11 @@ from typing import Any
 
 import torch
 
-# of run.json: what the clock and the place say
+from dc_nmt_plugin.runs.record import CURVE
+
+# of run.json: what the clock and the place say, and how often the run was started
 PASSING_FACTS = {"written_in", "stamp", "seconds", "tokens_per_second", "sentences_per_second"}
+PASSING_FACTS |= {"starts", "translated", "scored"}
 PASSING = (".log", ".stamp", ".lock")
 
 
@@ -48,9 +51,10 @@ def names(folder: Path) -> set[str]:
 
 
 def results(folder: Path) -> dict[str, Path]:
-    """Everything that a recipe leaves, but logs, stamps and locks."""
+    """Everything that a recipe leaves, the learning curve too, but logs, stamps and locks."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {str(p.relative_to(folder)): p for p in files if not p.name.endswith(PASSING)}
+    lasting = (p for p in files if p.name == CURVE or not p.name.endswith(PASSING))
+    return {str(path.relative_to(folder)): path for path in lasting}
 
 
 def differences(folder: Path, expected: Path) -> list[str]:

@@ -8,6 +8,7 @@ import shutil
 from commands import assert_explained, run
 from systems import family, train, training
 
+from dc_nmt_plugin.compat import run_record
 from dc_nmt_plugin.compat.beginning import lock_folder
 from dc_nmt_plugin.runs.differences import all_settings
 from dc_nmt_plugin.runs.record import read_record
@@ -63,7 +64,9 @@ def test_the_record_has_a_segment_for_each_change(corpus, tmp_path):
 
 
 def test_a_part_in_another_precision_leaves_its_trace(corpus, tmp_path, monkeypatch):
+    """On another device too."""
     monkeypatch.setenv("DC_NMT_BFLOAT16", "1")
+    monkeypatch.setattr(run_record, "used_device", lambda flags: f"d{'bf16' in flags:d}")
     recorded = []
     # the third part has no update left to make, and trains nothing
     for updates, flags in [(2, []), (4, ["--bf16"]), (4, []), (6, ["--bf16"]), (8, [])]:
@@ -72,13 +75,18 @@ def test_a_part_in_another_precision_leaves_its_trace(corpus, tmp_path, monkeypa
     began = "not given until update 2, then given"
     assert recorded[:2] == [None, began]
     assert recorded[3:] == [began, f"{began} until update 6, then not given"]
+    record = read_record(tmp_path)
+    starts = [(start.from_update, start.device) for start in record.starts]
+    assert starts == [(0, "d0"), (2, "d1"), (4, "d1"), (6, "d0")]
+    assert record.training.device == "d0, then d1"
 
 
 def test_a_record_with_words_of_an_earlier_version_goes_on(corpus, tmp_path):
     words = {"dropout": "0.1 until update 1, then 0.3", "bf16": "updates 1 to 2"}
     train(corpus, tmp_path, ARCH, "--max-update", 2).good()
     content = json.loads((tmp_path / "run.json").read_text())
-    del content["segments"]  # which it does not have
+    del content["segments"], content["starts"]  # which it does not have
+    content["training"] |= {"device": "another", "versions": {"torch": "2.9"}}
     content["settings"] |= words
     (tmp_path / "run.json").write_text(json.dumps(content))
     assert all_settings(read_record(tmp_path)).items() >= words.items()
@@ -86,3 +94,6 @@ def test_a_record_with_words_of_an_earlier_version_goes_on(corpus, tmp_path):
     record = read_record(tmp_path)
     assert record.settings["dropout"] == 0.3
     assert all_settings(record)["bf16"] == "updates 1 to 2 until update 2, then not given"
+    before, now = record.starts
+    assert (before.date, before.device, before.versions) == (None, "another", {"torch": "2.9"})
+    assert (now.from_update, record.training.device) == (2, f"another, then {now.device}")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 
 import pytest
 import torch
-from commands import assert_explained, run
+from commands import ROOT, assert_explained, run
 from records import write_scored
 from systems import generation, load, training
 
 from dc_nmt_plugin import cli
+from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.laboratory.inference.portable import portable
 from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.study.analysis.curves import read_curves
@@ -55,6 +57,12 @@ def test_fairseq_train_writes_the_record(plain, corpus):
     assert record.training.updates == 6 and record.training.tokens_per_second > 0
     assert record.training.parameters > 0 and record.training.device
     assert record.data.dictionaries and record.data.text and record.decodings == ()
+    assert record.data.valid == sha256(*sorted(corpus.glob("valid.*")))
+    assert [start.from_update for start in record.starts] == [0, 3]
+    assert all(start.command.startswith(f"fairseq-train {corpus} ") for start in record.starts)
+    words = ["git", "-C", ROOT, "rev-parse", "HEAD"]
+    commit = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+    assert (record.starts[0].commit or "").removesuffix("-dirty") == commit
     curves = read_curves(plain / "curve.log")
     assert [update for update, _ in curves["valid:loss"]] == [2, 3, 4, 6]
     assert (plain / "curve.log").read_text().count("| valid |") == 4, "of the first set"

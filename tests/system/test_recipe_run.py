@@ -113,6 +113,8 @@ def test_a_packed_model_translates_elsewhere(here, translate, tmp_path, monkeypa
     tensors = load_checkpoint(str(place / "average/checkpoint.pt"))["model"].values()
     assert {each.dtype for each in tensors if each.is_floating_point()} == {torch.float16}
     assert str(here).encode() not in (place / "average/checkpoint.pt").read_bytes()
+    packed = read_record(place).decodings[0]
+    assert packed.hypotheses_sha256 == sha256(place / packed.hypotheses)
 
 
 def test_the_tour_of_a_reviewer(here, capfd):
@@ -315,7 +317,15 @@ def test_everything_is_in_one_record(run):
     assert main.checkpoint == "average/checkpoint.pt" and main.averaged == 2
     scores = {score.metric: score.value for score in main.scores}
     assert scores["mteval-v13a"] == hand.score("mteval-v13a").value
-    assert "torch" in record.training.versions and record.training.device
+    (start,) = record.starts
+    assert "torch" in start.versions and record.training.device == start.device
+    assert start.command == main.translated.command == main.scored.command
+    assert start.command == "dc-nmt run mine --max-update 2"
+    assert beam.scored.command.startswith(f"dc-nmt evaluate mine {ARCH} --as beam1")
+    assert hand.translated is None and hand.scored.command.startswith(f"dc-nmt score {RUN}/")
+    assert start.date <= main.translated.date <= main.scored.date <= hand.scored.date
+    assert hand.hypotheses_sha256 == sha256(run / "hypotheses.fr")
+    assert main.hypotheses_sha256 not in (hand.hypotheses_sha256, beam.hypotheses_sha256)
     assert main.device == beam.device == record.training.device and hand.device is None
     text = (run / "run.json").read_text("utf-8")
     # places of this machine: `written_in`, and the reference from outside of the task's folder

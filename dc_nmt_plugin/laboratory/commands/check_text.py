@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...errors import counted, notify
-from ...text.lines import check_same_count
+from ...errors import UserError, counted, notify
+from ...text.lines import opened
 from ..raw_text.checks import UNUSABLE, refuse, scan_groups, shared_lines
 from .parser import Parser
 
@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
     groups = [files[n : n + 2] for n in range(0, len(files), 2)]
     if args.counts:
         for before, after in groups:
-            check_same_count(before, after)
+            _check_same_count(before, after)
         return 0
     scans, findings = scan_groups(groups)
     if findings:
@@ -45,3 +45,22 @@ def main(argv: Sequence[str]) -> int:
         lines = counted(pair[0].lines, "pair" if len(pair) == 2 else "line")
         notify(f"{names}: {lines}", *shared_lines(scans), out=True)
     return 0
+
+
+def _check_same_count(before: Path, after: Path) -> None:
+    """Raises UserError if a tool has written another number of lines."""
+    lines, lines_after = _count(before), _count(after)
+    if lines != lines_after:
+        raise UserError(
+            f"{before} has {counted(lines, 'line')} and what was made of it, {after}, "
+            f"{lines_after:,}: a sentence was lost or split"
+        )
+
+
+def _count(path: Path) -> int:
+    """Counts lines of text, or sentences of fairseq-preprocess, given its index."""
+    with opened(path) as stream:
+        if path.suffix == ".idx":
+            stream.seek(18)  # behind fairseq's magic number, version and type of tokens
+            return int.from_bytes(stream.read(8), "little")
+        return sum(1 for _ in stream)

@@ -10,10 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import UsageError, UserError, check_choices, notify
+from ...errors import UsageError, UserError, check_choices, did_you_mean, notify
 from ...files import write_json
 from ...flags import flag_name
-from ...runs.finding import scored_runs
+from ...runs.finding import Run, is_run
 from ...runs.record import RECORD
 from .. import STUDY, has_study
 from .parser import Parser, add_forms, form_of, print_columns, print_json
@@ -133,7 +133,7 @@ def _collect(args: argparse.Namespace) -> ResultTable:
     finished = []
     for folder in args.folders:
         try:
-            runs, unfinished = scored_runs([folder])
+            runs, unfinished = _scored_runs([folder])
         except UserError:
             if not args.finished:
                 raise
@@ -154,3 +154,31 @@ def _collect(args: argparse.Namespace) -> ResultTable:
         over_seeds=args.over_seeds,
         **_find_published(),
     )
+
+
+def _scored_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
+    """Finds the scored translations of runs and folders of runs, and the runs without any.
+
+    Raises:
+        UserError: a path is neither, or nothing is finished
+    """
+    finished: list[Run] = []
+    unfinished: list[Path] = []
+    for path in paths:
+        if not is_run(path):
+            names = [folder.name for folder in path.parent.glob("*/")]
+            raise UserError(
+                f"{path}: no such run or folder of runs.{did_you_mean(path.name, names)}"
+            )
+        if path.is_dir() and not (path / RECORD).is_file():
+            before = len(finished)
+            for record in sorted(path.glob(f"*/{RECORD}")):
+                runs = Run.all_of(record.parent)
+                finished += runs
+                unfinished += [] if runs else [record.parent]
+            if len(finished) == before:
+                raise UserError(f"{path}: no finished run in it (FOLDER/{RECORD}, with scores)")
+        else:
+            first = Run.read(path)
+            finished += Run.all_of(path) if path.exists() else [first]  # all, or RUN:NAME
+    return finished, unfinished

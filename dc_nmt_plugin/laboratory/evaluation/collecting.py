@@ -25,7 +25,15 @@ from .conditions import (
 )
 from .evidence import check_are_runs, parameters_in_checkpoint, scored_again
 from .metrics import Metric
-from .rows import BaselineTest, MeasuredScore, PublishedScore, ResultRow, ResultTable, SystemFacts
+from .rows import (
+    BaselineTest,
+    MeasuredScore,
+    PublishedScore,
+    ResultRow,
+    ResultTable,
+    RunOrigin,
+    SystemFacts,
+)
 from .significance import Comparison
 from .systems import (
     ComparedSystem,
@@ -37,6 +45,7 @@ from .systems import (
     table_labels,
 )
 from .table_text import FURTHER
+from .texts import lines_digest
 
 BASELINE_ARCH = "transformer_standard"
 LEAST_SECONDS = 3.0  # of training or decoding; the speed of less work is chance
@@ -96,9 +105,11 @@ def collect(
                 score=score,
                 test=_test(comparisons[label], row_runs[0], baseline_run, named=bool(baseline)),
                 published=_with_gap(published, score, row_systems, metric),
+                runs=tuple(map(_origin, row_runs, row_systems)),
             )
         )
-    return ResultTable(metric.name, signatures, tested.sentences, rows)
+    references = lines_digest(loaded[0].texts.raw.references)
+    return ResultTable(metric.name, signatures, tested.sentences, rows, references)
 
 
 # -- from runs to groups -----------------------------------------------------------------------
@@ -174,6 +185,17 @@ def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
         seeds=len(runs),
         train_tokens_per_second=_mean(training_speeds),
         decode_sentences_per_second=_mean(decoding_speeds),
+    )
+
+
+def _origin(run: Run, system: ComparedSystem) -> RunOrigin:
+    return RunOrigin(
+        name=run.record.name,
+        training_text=run.record.data.text,
+        hypotheses=lines_digest(system.texts.translated(run.decoding.kind)),
+        starts=run.record.starts,
+        translated=run.decoding.translated,
+        scored=run.decoding.scored,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...files import read_json
+from ...runs.call import Call, Start
 from .chance import Difference
 
 
@@ -62,6 +63,18 @@ class PublishedScore:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunOrigin:
+    """How a run of a row was made, and SHA-256 digests by which its files are known."""
+
+    name: str
+    training_text: str | None  # as recorded
+    hypotheses: str  # as they are now: the translated sentences without BPE, one a line
+    starts: tuple[Start, ...]  # of its training
+    translated: Call | None
+    scored: Call | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ResultRow:
     """One run, or the runs of one system."""
 
@@ -69,6 +82,7 @@ class ResultRow:
     score: MeasuredScore
     test: BaselineTest = BaselineTest()
     published: PublishedScore = PublishedScore()
+    runs: tuple[RunOrigin, ...] = ()  # none in tables of earlier versions
 
 
 @dataclass(frozen=True)
@@ -79,6 +93,7 @@ class ResultTable:
     signatures: dict[str, str]  # of it and of the other metrics
     sentences: int  # of the test set
     rows: list[ResultRow]
+    references: str | None = None  # SHA-256 of the reference sentences, one a line
     speeds: str | None = None  # how the speeds were measured; None: by the runs' own logs
 
     @classmethod

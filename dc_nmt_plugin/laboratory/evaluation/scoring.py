@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...errors import UsageError
 from ...files import is_same_file, write_lines
+from ...runs.call import this_call
 from ...runs.finding import path_from, text_file
 from ...runs.record import (
     RECORD,
@@ -24,10 +25,10 @@ from ...runs.record import (
 from .generated import Generated, is_same_search, read_generated
 from .metrics import METRICS, Metric, default_metrics, find_metrics
 from .table_text import repeated_note
-from .texts import TextFiles, Texts, load_texts
+from .texts import TextFiles, Texts, lines_digest, load_texts
 
 # what dc-nmt evaluate knows of a translation: all flags of its search, its checkpoint, its device
-OF_TRANSLATION = ("search", "checkpoint", "averaged", "updates", "device")
+OF_TRANSLATION = ("search", "checkpoint", "averaged", "updates", "device", "translated")
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,13 @@ def score_translation(options: ScoreOptions) -> tuple[Record, Decoding, list[str
         write_lines(options.detokenized, texts.raw.hypotheses)
     before = read_record(options.out) if options.out and options.out.is_file() else None
     decoding = _as_translated(_decoding(options, files, generated), before, generated)
-    decoding = replace(decoding, sentences=sentences, scores=tuple(scores))
+    decoding = replace(
+        decoding,
+        hypotheses_sha256=lines_digest(texts.translated(files.kind)),
+        sentences=sentences,
+        scores=tuple(scores),
+        scored=this_call(),
+    )
 
     def scored(record: Record | None) -> Record:
         record = _named(options, record)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -107,11 +108,22 @@ class Texts:
             return sides
         return replace(sides, processing=f"{sides.processing}; both: {metric.prepared_by}")
 
+    def translated(self, kind: Kind) -> list[str]:
+        """Returns the hypotheses of a file of that kind as they were translated, without BPE."""
+        # what is tokenised again need not be the same
+        side = self.raw if kind == "raw" else self.tokenized or self.raw
+        return side.hypotheses
+
     def score(self, metric: Metric, target_lang: str, paper: bool = False) -> Score:
         """Returns the score by a metric, perhaps the paper's; raises as :meth:`sides`."""
         sides = self.sides(metric)
         value, signature = metric.score(sides.hypotheses, sides.references, target_lang)
         return Score(metric.name, value, signature, sides.processing, paper)
+
+
+def lines_digest(lines: Sequence[str]) -> str:
+    """Returns the SHA-256 of a file that has these lines."""
+    return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
 
 
 def load_texts(files: TextFiles) -> Texts:

@@ -88,11 +88,9 @@ def _is_earlier_pack(to: Path, record: Record) -> bool:
 
 def _write_hypotheses(run: Run, texts: Texts, to: Path) -> str:
     """Writes the hypotheses of one translation of a run, and returns the file's name."""
-    # tokenised as it was translated: what is tokenised again need not be the same
-    side = texts.raw if run.decoding.kind == "raw" else texts.tokenized or texts.raw
     key = f"-{run.decoding.key}" if run.decoding.key else ""
     name = re.sub(r"[^\w.+-]", "_", f"hypotheses{key}.{run.record.data.target}")
-    write_lines(to / name, side.hypotheses)
+    write_lines(to / name, texts.translated(run.decoding.kind))
     return name
 
 

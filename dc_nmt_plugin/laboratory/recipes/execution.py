@@ -13,7 +13,7 @@ from typing import IO
 
 from ...errors import UserError, notify
 from ...files import PART, check_space, locked, writing
-from .. import run_command
+from .. import run_command, variable
 from ..steps import (
     Command,
     Line,
@@ -25,7 +25,6 @@ from ..steps import (
     is_made,
     making_once,
     running,
-    variable,
 )
 
 NO_GPU = ("CUDA_VISIBLE_DEVICES", "")

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...machine import usable_cpus
-from ..steps import GridRun, variable
+from .. import variable
+from ..steps import GridRun
 from .execution import Progress
 from .jobs import (
     PYTHON,

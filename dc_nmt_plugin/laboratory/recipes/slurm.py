@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UserError
-from ..steps import Grid, GridRun, variable
+from .. import variable
+from ..steps import Grid, GridRun
 from .jobs import (
     PYTHON,
     SAFE_PATH,

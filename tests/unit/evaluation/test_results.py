@@ -19,6 +19,7 @@ from records import SCORES, change, write_run, write_scored
 
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.laboratory.commands import export as export_command
 from dc_nmt_plugin.laboratory.commands import results as results_command
 from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
@@ -105,7 +106,11 @@ def test_the_table_of_runs(task, capsys):
     assert dual["difference"] == pytest.approx(dual["score"] - 100)
     assert 0 < dual["against"]["p_value"] <= 1 and dual["against"]["freedom"] is None
     assert dual["against"]["interval"][0] < dual["difference"] < dual["against"]["interval"][1]
-    results(task)
+    results(task, "--out", task / "table.json")
+    stored = ResultTable.read(task / "table.json")
+    digests = [row.runs[0].hypotheses for row in stored.rows]
+    assert digests == [sha256(task / run / "hypotheses.de") for run in ("b-plain", "a-dc")]
+    assert stored.references == sha256(task / "ref.de")
     printed = capsys.readouterr().out
     assert "1,500,000" in printed and " 0.8 " in printed  # speed relative to the baseline's
     assert (
@@ -473,8 +478,11 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
             runs = [folder for folder, record in below.items() if record.system == row.system.label]
             in_table += len(runs)
             assert len(runs) == row.system.seeds
-            scores = [Run.read(run).decoding.score(table.metric).value for run in runs]
+            decodings = [Run.read(run).decoding for run in runs]
+            scores = [decoding.score(table.metric).value for decoding in decodings]
             label = row.system.label
+            digests = {decoding.hypotheses_sha256 for decoding in decodings}
+            assert {origin.hypotheses for origin in row.runs} == digests, label
             assert row.score.value == pytest.approx(statistics.fmean(scores), abs=1e-4), label
             lines = {len(read_lines(next(run.glob("hypotheses.??")))) for run in runs}
             assert lines == {table.sentences}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,10 @@ from records import REFERENCE, change, values_of, write_record, write_run, write
 from dc_nmt_plugin.compat.run_record import _recipe
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import sha256
+from dc_nmt_plugin.laboratory.table import distinguished
 from dc_nmt_plugin.runs import record as schema
-from dc_nmt_plugin.runs.finding import Run, distinguished, located, preparation_of
+from dc_nmt_plugin.runs.call import _commit
+from dc_nmt_plugin.runs.finding import Run, located, preparation_of
 from dc_nmt_plugin.runs.record import read_record, run_folder
 
 ROOT = Path(__file__).parents[3]
@@ -78,6 +82,12 @@ def test_other_versions_and_damaged_records_are_refused(run, place, value, messa
     with pytest.raises(UserError, match=f"run.json: {message}") as refused:
         read_record(run)
     assert "\n" not in str(refused.value)
+
+
+def test_what_a_killed_process_left_of_a_record_goes_with_the_next_one(run):
+    (run / ".run.json.7").write_text("{")
+    change(run, seed=9)
+    assert not list(run.glob(".run.json*")) and read_record(run).seed == 9
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "nul", '{"schema": NaN}', "[" * 100_000])
@@ -145,6 +155,27 @@ def test_equal_names_of_several_folders_become_their_paths():
     assert distinguished(["dc", "dc"], [one, one]) == ["dc", "dc"], "one run twice keeps its name"
 
 
+def test_the_commit_of_a_checkout_alone(tmp_path):
+    """Not of a repository that has the environment of an installed package in it."""
+
+    def git(*words):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    (tmp_path / "installed").mkdir()
+    (tmp_path / "file").touch()
+    for words in (["init"], ["add", "file"], ["commit", "-m", "One"], ["tag", "v1"]):
+        git(*words)
+    commit = _commit(tmp_path)
+    assert commit and re.fullmatch("[0-9a-f]{40}", commit)
+    assert _commit(tmp_path / "installed") is None
+    (tmp_path / "file").write_text("changed")
+    assert _commit(tmp_path) == f"{commit}-dirty"
+
+
 def test_kept_runs_are_read():
     for path in (ROOT / "examples").glob("**/run.json"):
-        assert read_record(path).written_in is None
+        record = read_record(path)
+        assert record.written_in is None
+        for decoding in record.decodings:
+            assert decoding.hypotheses_sha256 == sha256(path.parent / decoding.hypotheses), path
