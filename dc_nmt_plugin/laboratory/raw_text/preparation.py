@@ -20,12 +20,8 @@ CHUNK = 2000  # lines for a process at a time
 
 
 def tokenise(lines: Iterable[str], language: str, settings: TextSettings) -> Iterator[str]:
-    """Yields tokens separated by single spaces, line by line."""
-    return in_processes(partial(_tokenise_chunk, language, settings), lines)
-
-
-def in_processes(work: Callable[[list[str]], list[str]], lines: Iterable[str]) -> Iterator[str]:
-    """Yields what `work` makes of chunks of lines, on several CPUs for long text."""
+    """Yields tokens separated by single spaces, line by line, on several CPUs for long text."""
+    work = partial(_tokenise_chunk, language, settings)
     rest = iter(lines)
     chunks = iter(lambda: list(islice(rest, CHUNK)), [])
     first = next(chunks, [])
@@ -38,8 +34,8 @@ def in_processes(work: Callable[[list[str]], list[str]], lines: Iterable[str]) -
     with ProcessPoolExecutor(processes, kind, initializer=_obey) as pool:
         # some at a time, because a queue must not hold a corpus of gigabytes
         while some := list(islice(chunks, 4 * processes)):
-            for made in pool.map(work, some):
-                yield from made
+            for tokenised in pool.map(work, some):
+                yield from tokenised
 
 
 def _obey() -> None:

@@ -6,7 +6,6 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
@@ -18,14 +17,13 @@ from ...machine import usable_cpus
 from ...text.lines import stream_lines
 from ...text.segmentation import (
     SENTENCEPIECE,
+    SUBWORD_NMT,
     Segmenter,
-    load_codes,
     load_processor,
     segmenter_of_codes,
     sentencepiece,
 )
 from ..raw_text.bpe import learn_codes
-from ..raw_text.preparation import in_processes
 from ..steps import Line
 
 CHUNK = 10_000  # lines at a time
@@ -113,16 +111,11 @@ def _learn_sentencepiece(texts: Sequence[Path], codes: Path, size: int) -> int:
 
 def apply_pieces(codes: Path, text: Path, to: Path) -> None:
     """Writes the pieces of a file."""
-    load_codes.cache_clear()  # in this process, the file may have had other codes
     if segmenter_of_codes(codes) is SENTENCEPIECE:
-        write_lines(to, map(" ".join, _rows(codes, text)))
+        pieces = map(" ".join, _rows(codes, text))
     else:
-        lines = tqdm(stream_lines(text), text.name, unit=" lines", disable=None)
-        write_lines(to, in_processes(partial(_segment_chunk, codes), lines))
-
-
-def _segment_chunk(codes: Path, lines: list[str]) -> list[str]:
-    return list(map(load_codes(codes), lines))
+        pieces = map(SUBWORD_NMT.load(codes), stream_lines(text))
+    write_lines(to, tqdm(pieces, text.name, unit=" lines", disable=None))
 
 
 def _rows(codes: Path, text: Path) -> Iterator[list[str]]:
