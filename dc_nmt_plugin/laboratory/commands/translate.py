@@ -13,11 +13,11 @@ from pathlib import Path
 
 from ...errors import notify
 from ...text.lines import decoded, read_lines
+from ..raw_text.checks import scan_lines
 from ..raw_text.tokenizers import TOKENIZERS
-from .parser import Parser, add_user_dir
+from .parser import Parser, add_user_dir, number
 
-# lines at once, in a terminal 1; translated shortest first, which wastes less padding
-BUFFER = 1000
+BUFFER = 1000  # lines at once, translated shortest first, which wastes less padding
 
 
 def main(argv: Sequence[str]) -> int:
@@ -33,9 +33,11 @@ def main(argv: Sequence[str]) -> int:
         notify(f"{run.checkpoint}: {pair}, a sentence a line; Ctrl-D ends")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # UTF-8 as the input, in every locale
-    size = 1 if terminal else BUFFER
+    size = args.buffer_size or (1 if terminal else BUFFER)
     first = 1
     while buffer := list(islice(lines, size)):
+        if first == 1:
+            notify(*(f for f in scan_lines(args.file, buffer).findings if f.kind == "entities"))
         for translation in run.translate(buffer, first):
             text = json.dumps(asdict(translation), ensure_ascii=False)
             print(text if args.json else translation.hypothesis)
@@ -99,6 +101,13 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         metavar="FILE",
         help="codes of subword-nmt, or sentencepiece's model, for the lines; default: those beside "
         "the data",
+    )
+    add(
+        "--buffer-size",
+        type=number(1),
+        metavar="N",
+        help=f"translate N lines at once; default {BUFFER}, in a terminal 1. A program that writes "
+        "a line and waits for its translation needs 1",
     )
     add_user_dir(parser)
     return parser.parse_with_flags(argv)

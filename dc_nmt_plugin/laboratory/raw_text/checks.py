@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import re
+from array import array
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,8 @@ RARE = 100  # a text has a problem with a threshold in more than one line in so 
 HEAD = 20_000  # lines from which a text's tokenisation is decided
 SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")  # in every dictionary of fairseq
 NOTHING = 0  # the number of a line without visible characters
+LAGS = (-1, 1, -2, 2, -3, 3)  # lines that may be missing on one side
+LEAST_GAIN = 300.0  # of squared differences of lengths, where lines are shifted
 
 _SYMBOL = re.compile(rf"(?<!\S)(?:{'|'.join(SYMBOLS)})(?!\S)")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
@@ -86,12 +90,22 @@ KINDS = {
         "perl -CSD -MUnicode::Normalize -pe '$_=NFC($_)' {file} > NEW makes one",
         single=False,
     ),
+    "entities": Kind(
+        "has the HTML entity {}; make characters of entities: python3 -c 'import html, sys; "
+        "sys.stdout.writelines(map(html.unescape, sys.stdin))' < {file} > NEW",
+        re.compile(r"&(?:[A-Za-z]{2,6}|#\d{2,5}|#x[0-9A-Fa-f]{2,5});"),
+        single=False,
+    ),
+    "shifted": Kind(
+        "by the lengths, this line and the next ones translate other lines of {}; a line is "
+        "missing or added about here: compare the files"
+    ),
     "tokenized": Kind("the text looks tokenised ({}); give --tokenized, or the raw text"),
 }
 # kinds for which text is refused for every purpose
 SPOILT = ("pieces", "markup", "tab", "mojibake")
 # further kinds, for files that fairseq reads directly
-UNUSABLE = ("control", "blank", "unseen", "symbol", "form")
+UNUSABLE = ("control", "blank", "unseen", "symbol", "form", "shifted")
 
 
 @dataclass(frozen=True)
@@ -122,6 +136,8 @@ class Scan:
     name: str
     lines: int
     texts: Any  # (lines) a number each, equal for lines that differ only in spaces and case
+    lengths: Any  # (lines) in characters
+    characters: set[str]
     findings: list[Finding]  # in the order of KINDS
     composed: int  # lines with letters in Unicode's form NFC
 
@@ -129,13 +145,15 @@ class Scan:
 def scan_lines(name: object, lines: Iterable[str]) -> Scan:
     """Scans the lines of a text, without their ends."""
     head: list[str] = []
-    texts: list[int] = []
+    texts, lengths, characters = array("q"), array("i"), set[str]()
     counts: dict[str, tuple[int, int, str]] = {}  # kind → lines, first line, example
     composed = 0
     for number, line in enumerate(lines, start=1):
         if number <= HEAD:
             head.append(line)
         texts.append(hash(bare(line)) if is_visible(line) else NOTHING)
+        lengths.append(len(line))
+        characters.update(line)
         composed += is_composed(line)
         for kind, example in _problems(line):
             before, first, first_example = counts.get(kind, (0, number, example))
@@ -143,8 +161,10 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
     sign = None if is_spaceless(None, head) else tokenized_sign(head)
     if sign:
         counts["tokenized"] = sign
+        counts.pop("entities", None)  # which Moses' tokeniser writes
     findings = [Finding(k, str(name), *counts[k], len(texts)) for k in KINDS if k in counts]
-    return Scan(str(name), len(texts), np.array(texts, np.int64), findings, composed)
+    numbers = np.array(texts), np.array(lengths)
+    return Scan(str(name), len(texts), *numbers, characters, findings, composed)
 
 
 def _problems(line: str) -> Iterator[tuple[str, str]]:
@@ -193,6 +213,7 @@ def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], lis
     for group in scans:
         for scan, is_mixed in zip(group, mixed, strict=True):
             findings += [f for f in scan.findings if is_mixed or f.kind != "form"]
+        findings += filter(None, (_shifted(group[0], other) for other in group[1:]))
     return scans, list(dict.fromkeys(findings))  # of a file that is given twice once
 
 
@@ -204,6 +225,47 @@ def _check_parallel(group: Sequence[Scan]) -> None:
                 f"{first.name} has {counted(first.lines, 'line')} but {other.name} has "
                 f"{other.lines:,}: line n of one must translate line n of the other"
             )
+
+
+def _shifted(source: Scan, target: Scan) -> Finding | None:
+    """Returns where lines of two sides begin to translate their neighbours, by their lengths."""
+    one, two = (np.log(scan.lengths + 1.0) for scan in (source, target))
+    if not (one.std() and two.std()):
+        return None
+    one, two = ((side - side.mean()) / side.std() for side in (one, two))
+    most, found = 0.0, None
+    for lag in LAGS:
+        # line n beside line n of the other side, and beside its neighbour
+        first = max(0, -lag)
+        last = len(one) - max(0, lag)
+        here = (one[first:last] - two[first:last]) ** 2
+        neighbour = (one[first:last] - two[first + lag : last + lag]) ** 2
+        sums = np.concatenate([[0.0], np.cumsum(here - neighbour)])
+        gains = sums - np.minimum.accumulate(sums)
+        end = int(gains.argmax())
+        start = int(sums[: end + 1].argmin())
+        # means are 2 without correlation; 300 and 0.6 are far above what chance makes of any text
+        fits = neighbour[start:end].mean() < 1.4 if end > start else False
+        if fits and gains[end] > max(most, LEAST_GAIN, 0.6 * (end - start)):
+            most = gains[end]
+            where = end - start, start + 1, source.name, target.lines
+            found = Finding("shifted", target.name, *where)
+    return found
+
+
+def unseen_characters(train: Scan, other: Scan) -> list[str]:
+    """Returns a sentence about characters that the training text lacks, if they are frequent."""
+    unseen = {char for char in other.characters - train.characters if is_visible(char)}
+    lines = [unseen.intersection(line) for line in stream_lines(other.name)] if unseen else []
+    counts = Counter(char for chars in lines for char in chars)
+    count = sum(map(bool, lines))
+    if count * RARE <= other.lines:
+        return []
+    frequent = " ".join(sorted(counts, key=lambda char: (-counts[char], char))[:10])
+    return [
+        f"{other.name}: {count:,} of {other.lines:,} lines have characters that {train.name} never "
+        f"has, which no model of it knows: {frequent}"
+    ]
 
 
 def shared_lines(sets: Sequence[Sequence[Scan]]) -> list[str]:
@@ -246,16 +308,19 @@ _STOP = re.compile(r"[.,](?: |$)")
 def tokenized_sign(lines: Sequence[str]) -> tuple[int, int, str] | None:
     """Returns the evidence that lines are tokenised: their number, the first one, and its words.
 
-    None for raw text. The evidence is Moses' marks (`` @-@ ``, ``&apos;``) in more than one line in
-    a hundred, or separate commas and full stops in at least half of the lines with any.
+    None for raw text. The evidence is that commas and full stops are separate in at least half of
+    the lines with any; in text without them, Moses' marks (`` @-@ ``, ``&apos;``) in more than one
+    line in a hundred.
     """
+    free = [number for number, line in enumerate(lines, start=1) if _FREE_STOP.search(line)]
+    stops = _with_stop(lines)
+    if 2 * len(free) < stops:  # also of HTML's entities, which Moses' marks are too
+        return None
     marked = [n for n, line in enumerate(lines, start=1) if _MOSES_MARK.search(line)]
     if len(marked) * RARE > len(lines):
         mark = _MOSES_MARK.findall(lines[marked[0] - 1])[0].strip()
         return len(marked), marked[0], f"{mark!r} in line {marked[0]}"
-    free = [number for number, line in enumerate(lines, start=1) if _FREE_STOP.search(line)]
-    stops = _with_stop(lines)
-    if free and 2 * len(free) >= stops:
+    if free:
         text = f"{len(free)} of {stops} lines with free-standing punctuation, as line {free[0]}"
         return len(free), free[0], text
     return None

@@ -16,6 +16,7 @@ from ..raw_text.checks import NOTHING, Scan
 
 MOST = 1000  # pairs of a set that dc-nmt new holds out, and at most a twentieth of the text
 SEED = 1  # of its choice
+UNLIKE = 3  # times as long, beside the text as a whole
 
 
 def lines_by_rule(rule: tuple[str, int], seed: int, kept: bytearray, most: int | None) -> set[int]:
@@ -48,6 +49,8 @@ def lines_that_occur_once(
 ) -> dict[int, str]:
     """Returns training line → held-out set; no set that is given has the source of such a line.
 
+    Pairs with equal sides, or with sides of unlike length, are no translations to score.
+
     Args:
         sets: that are held out
         scans: set that is given → its two sides
@@ -56,17 +59,20 @@ def lines_that_occur_once(
         UserError: too few pairs
     """
     source, target = (side.texts for side in scans["train"])
+    first, second = (np.log(side.lengths + 1.0) for side in scans["train"])
     others = [sides[0].texts for split, sides in scans.items() if split != "train"]
     good = ~np.isin(source, np.concatenate(others)) if others else np.full(len(source), True)
     for texts in (source, target):
         values, counts = np.unique(texts, return_counts=True)
         good &= np.isin(texts, values[counts == 1]) & (texts != NOTHING)
+    good &= source != target
+    good &= abs(first - second - np.median(first - second)) < np.log(UNLIKE)
     places = np.flatnonzero(good)
     size = min(MOST, len(source) // 20)
     if len(places) < size * len(sets):
         raise UserError(
-            f"--train: only {len(places):,} of {len(source):,} pairs occur once and in no other "
-            f"set, and {size * len(sets):,} are to be held out: give --valid and --test"
+            f"--train: only {len(places):,} of {len(source):,} pairs are translations that occur "
+            f"once, and {size * len(sets):,} are to be held out: give --valid and --test"
         )
     drawn = random.Random(SEED).sample(range(len(places)), size * len(sets))
     return {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}

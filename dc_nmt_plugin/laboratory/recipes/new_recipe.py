@@ -25,7 +25,16 @@ from ...text.segmentation import (
     Segmenter,
 )
 from ..evaluation.metrics import METRICS, default_bleu
-from ..raw_text.checks import NOTHING, RARE, Finding, Scan, refuse, scan_groups, shared_lines
+from ..raw_text.checks import (
+    NOTHING,
+    RARE,
+    Finding,
+    Scan,
+    refuse,
+    scan_groups,
+    shared_lines,
+    unseen_characters,
+)
 from ..raw_text.tokenizers import detokenize, tokenize
 from .formats import read_pairs
 from .held_out import SEED, lines_that_occur_once
@@ -41,7 +50,7 @@ ENDINGS = ("txt", "tok", "raw", "bpe", "src", "trg", "tgt", "csv", "tsv")
 # words that stand for something else: <2de>, __NUM_1__, ｟ent＃1：num｠, {name}, [[1]]
 MARK = re.compile(r"(?<!\S)(?:<\S+>|__\S+__|｟\S+｠|\{\S+\}|\[\[\S+\]\])(?!\S)")
 # refused in addition to SPOILT; blank pairs are left out of the training text
-REFUSED = ("tokenized", "unseen", "symbol", "form")
+REFUSED = ("tokenized", "entities", "shifted", "unseen", "symbol", "form")
 
 
 @dataclass(frozen=True)
@@ -143,7 +152,7 @@ def _check(files: dict[str, Sequence[Path]], tokenized: bool) -> dict[str, list[
     """
     groups, findings = scan_groups(list(files.values()))
     if tokenized:  # the user knows it
-        findings = [finding for finding in findings if finding.kind != "tokenized"]
+        findings = [f for f in findings if f.kind not in ("tokenized", "entities")]
     scans = dict(zip(files, groups, strict=True))
     if findings:
         notify(*findings, "", out=True)
@@ -231,8 +240,11 @@ def _write_sets(
         for split in ("train", *missing):
             files[split] = [folder / "text" / f"{split}.{code}" for code in languages]
         for split in missing:
-            origins[split] = f"held out of --train (seed {SEED}), among pairs that occur once"
+            origins[split] = f"held out of --train (seed {SEED}): translations that occur once"
     notes = [f"{split}: {counted(pairs[split], 'pair')}, {origins[split]}" for split in SPLITS]
+    for split, sides in scans.items():
+        for train, side in zip(scans["train"], sides, strict=True):
+            notes += [] if split == "train" else unseen_characters(train, side)
     return pairs, notes + shared_lines([scans[split] for split in SPLITS if split in scans])
 
 

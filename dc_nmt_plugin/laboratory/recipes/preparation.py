@@ -112,7 +112,7 @@ def _segmenting(recipe: Recipe, segmentation: Segmentation, data: Path, stamp: s
         return [
             *_pieces(recipe, segmentation, tokens, str(to)),
             _same_counts(_texts(recipe, tokens), _texts(recipe, str(to))),
-            Line(clean, is_check=not is_limited),
+            Line(clean, shown=is_limited, is_check=not is_limited),
         ]
 
     segmenter = SEGMENTERS[segmentation.segment]

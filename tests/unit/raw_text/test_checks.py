@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from unicodedata import normalize
 
 import pytest
@@ -193,3 +194,38 @@ def test_the_marks_of_the_tokenizer_split_are_scored(here, capsys):
     words = ["score", "hyp", "--tokenized", "--tokenizer", "split", "--reference", "ref"]
     code, out, err = called(capsys, *words, "--target-lang", "en", "--metrics", "multi-bleu")
     assert code == 0 and "100.00" in out, err
+
+
+def test_a_line_that_is_lost_on_one_side_is_named(here, capsys):
+    lengths = [3 + (7 * n * n) % 40 for n in range(2000)]
+    write(here / "a.de", [f"Haus {n} " + "x " * length for n, length in enumerate(lengths)])
+    english = [f"House {n} " + "y " * length for n, length in enumerate(lengths)]
+    write(here / "a.en", english)
+    assert cli.main(["check-text", "a.de", "a.en"]) == 0
+    lost = [*english[:500], *english[501:], "The end."]
+    for_a_while = [*english[:800], "More.", *english[800:1600], *english[1601:]]
+    for line, shifted in ((501, lost), (801, for_a_while)):
+        write(here / "a.en", shifted)
+        assert cli.main(["new", "mine", "--train", "a.de", "a.en"]) == 1
+        message = capsys.readouterr().err
+        assert "this line and the next ones translate other lines of a.de (" in message
+        (named,) = re.findall(r"a\.en, line (\d+)", message)
+        assert abs(int(named) - line) <= 3
+
+
+def test_entities_are_no_tokens(here, capsys):
+    write(here / "a.en", [f"A man&#39;s house {n}, &amp; a lake." for n in range(PAIRS)])
+    assert cli.main(["new", "mine", "--train", "a.de", "a.en"]) == 1
+    message = capsys.readouterr().err
+    assert "has the HTML entity &#39; (300 of 300 lines)" in message
+    write(here / "a.en", [f"A man &apos;s house {n} , a lake &amp; ." for n in range(PAIRS)])
+    assert cli.main(["new", "mine", "--train", "a.de", "a.en"]) == 1
+    assert "the text looks tokenised ('&apos;' in line 1)" in capsys.readouterr().err
+
+
+def test_characters_that_no_training_line_has_are_named(here, capsys):
+    write(here / "t.en", [f"“The house {n}” by a lake." for n in range(20)])
+    given = ["--train", "a.de", "a.en", "--test", "t.de", "t.en"]
+    assert cli.main(["new", "mine", *given]) == 0
+    said = "t.en: 20 of 20 lines have characters that a.en never has, which no model of it knows: "
+    assert f"{said}“ ”\n" in capsys.readouterr().out

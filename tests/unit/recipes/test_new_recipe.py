@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import random
 from dataclasses import replace
 
 import pytest
@@ -268,7 +269,7 @@ def test_the_settings_of_a_published_task(here, capsys):
 
 @pytest.mark.parametrize(
     ("line", "words"),
-    [("fish &amp; chips", "give --tokenized, or the raw text"), ("a <unk> word", "<unk>"),
+    [("fish &amp; chips", "the HTML entity &amp;"), ("a <unk> word", "<unk>"),
      ("CafÃ© au lait", "Latin-1")],
 )  # fmt: skip
 def test_references_that_cannot_be_scored_with(here, capsys, line, words):
@@ -333,3 +334,20 @@ def test_tags_and_placeholders_are_named(here, mark, tokens):
     assert repr(mark) in note and tokens in note and "--tokenized" in note
     kept = replace(options, folder=here / "kept", tokenized=True)
     assert not [note for note in make_recipe(kept)[1] if note.startswith("tags: ")]
+
+
+def test_no_copy_and_no_word_against_many_is_held_out(here):
+    german, english = ((here / f"a.{code}").read_text().splitlines() for code in ("de", "en"))
+    draw = random.Random(5)
+    copies, uneven = draw.sample(range(400), 60), draw.sample(range(400), 60)
+    for place in copies:
+        german[place] = english[place]
+    for number, place in enumerate(uneven):
+        english[place], german[place] = f"Lake{number}!", f"{german[place]} " * 6
+    for code, lines in (("de", german), ("en", english)):
+        (here / f"a.{code}").write_text("".join(f"{line}\n" for line in lines))
+    assert cli.main(["new", "mine", "--train", "a.de", "a.en"]) == 0
+    for split in ("valid", "test"):
+        held_out = (here / f"mine/text/{split}.en").read_text().splitlines()
+        places = set(map(english.index, held_out))
+        assert len(places) == 20 and not places & {*copies, *uneven}
