@@ -242,10 +242,16 @@ def _write_sets(
         for split in missing:
             origins[split] = f"held out of --train (seed {SEED}): translations that occur once"
     notes = [f"{split}: {counted(pairs[split], 'pair')}, {origins[split]}" for split in SPLITS]
-    for split, sides in scans.items():
-        for train, side in zip(scans["train"], sides, strict=True):
-            notes += [] if split == "train" else unseen_characters(train, side)
-    return pairs, notes + shared_lines([scans[split] for split in SPLITS if split in scans])
+    return pairs, notes + _notes_about_scores([scans[split] for split in SPLITS if split in scans])
+
+
+def _notes_about_scores(sets: Sequence[Sequence[Scan]]) -> list[str]:
+    """Returns lines about what makes scores of these sets, the training text first, misleading."""
+    notes = []
+    for sides in sets[1:]:
+        for train, side in zip(sets[0], sides, strict=True):
+            notes += unseen_characters(train, side)
+    return notes + shared_lines(sets)
 
 
 @dataclass(frozen=True)
