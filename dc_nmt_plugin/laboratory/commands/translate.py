@@ -36,14 +36,19 @@ def main(argv: Sequence[str]) -> int:
     size = args.buffer_size or (1 if terminal else BUFFER)
     first = 1
     while buffer := list(islice(lines, size)):
-        if first == 1:
-            notify(*(f for f in scan_lines(args.file, buffer).findings if f.kind == "entities"))
+        _name_entities(args.file, buffer, first)
         for translation in run.translate(buffer, first):
             text = json.dumps(asdict(translation), ensure_ascii=False)
             print(text if args.json else translation.hypothesis)
         sys.stdout.flush()
         first += len(buffer)
     return 0
+
+
+def _name_entities(file: str, lines: Sequence[str], first: int) -> None:
+    """Names HTML entities in the first lines: the tokeniser takes them apart."""
+    if first == 1:
+        notify(*(f for f in scan_lines(file, lines).findings if f.kind == "entities"))
 
 
 def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:

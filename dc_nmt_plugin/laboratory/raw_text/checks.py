@@ -163,7 +163,7 @@ def scan_lines(name: object, lines: Iterable[str]) -> Scan:
         counts["tokenized"] = sign
         counts.pop("entities", None)  # which Moses' tokeniser writes
     findings = [Finding(k, str(name), *counts[k], len(texts)) for k in KINDS if k in counts]
-    numbers = np.array(texts), np.array(lengths)
+    numbers = np.frombuffer(texts, np.int64), np.frombuffer(lengths, np.int32)
     return Scan(str(name), len(texts), *numbers, characters, findings, composed)
 
 
@@ -229,7 +229,7 @@ def _check_parallel(group: Sequence[Scan]) -> None:
 
 def _shifted(source: Scan, target: Scan) -> Finding | None:
     """Returns where lines of two sides begin to translate their neighbours, by their lengths."""
-    one, two = (np.log(scan.lengths + 1.0) for scan in (source, target))
+    one, two = (np.log1p(scan.lengths, dtype=np.float32) for scan in (source, target))
     if not (one.std() and two.std()):
         return None
     one, two = ((side - side.mean()) / side.std() for side in (one, two))
