@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...text.segmentation import SEGMENTERS
 from .parser import Parser, add_text, existing_folder, number
 
 
@@ -28,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
     add_text(text)
     text.set_defaults(run=_text)
     learn = commands.add_parser("learn-pieces", help="learn how words or text are segmented")
-    learn.add_argument("segmenter", choices=SEGMENTERS, help="the program whose codes are written")
+    learn.add_argument("segmenter", help="the program of the codes: subword-nmt or sentencepiece")
     learn.add_argument("size", type=number(1), help="number of BPE operations, or of pieces")
     learn.add_argument("codes", type=Path, metavar="CODES")
     learn.add_argument("texts", type=Path, nargs="+", metavar="TEXT")
@@ -71,8 +70,11 @@ def _text(args: argparse.Namespace) -> None:
 
 
 def _learn(args: argparse.Namespace) -> None:
+    from ...errors import check_choices
+    from ...text.segmentation import SEGMENTERS
     from ..recipes.segmenting import learn_pieces
 
+    check_choices("SEGMENTER", [args.segmenter], SEGMENTERS)
     segmenter = SEGMENTERS[args.segmenter]
     learnt = learn_pieces(segmenter, args.texts, args.codes, args.size)
     fewer = "" if learnt == args.size else f", all that the text has of the {args.size:,}"

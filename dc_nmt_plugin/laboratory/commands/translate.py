@@ -47,8 +47,10 @@ def main(argv: Sequence[str]) -> int:
 
 def _name_entities(file: str, lines: Sequence[str], first: int) -> None:
     """Names HTML entities in the first lines: the tokeniser takes them apart."""
-    if first == 1:
-        notify(*(f for f in scan_lines(file, lines).findings if f.kind == "entities"))
+    findings = scan_lines(file, lines).findings if first == 1 else []
+    for finding in findings:
+        if finding.kind == "entities":
+            notify(finding)
 
 
 def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
