@@ -528,6 +528,12 @@ def _gradients(models: Models) -> None:
                 moved.add(id(parameter))
                 parameter.data.add_(parameter.grad, alpha=-0.1)
     for name, module in models.modules(net).items():
+        for attribute, value in {**vars(models.class_), **vars(module)}.items():
+            if isinstance(value, Tensor) and value.requires_grad and value.is_leaf:
+                raise BrokenRule(
+                    f"{name}.{attribute} is no parameter of the module, so nothing trains or saves "
+                    "it: assign an nn.Parameter in __init__"
+                )
         for of_module, parameter in module.named_parameters():
             if id(parameter) not in moved:
                 raise BrokenRule(f"{name}.{of_module} never leaves its initial weights")

@@ -177,6 +177,15 @@ class KeepsKeysOfDecoding(ReadsTheTop):
         return vars(self).setdefault("kept", {}).setdefault(flow.source.sentences, features)
 
 
+class OfTheClass(SelfAttention):
+    """A parameter in the body of the class is none of the module."""
+
+    scale = nn.Parameter(torch.ones(1))
+
+    def logits(self, query, key, flow):
+        return self.scale.to(query) * super().logits(query, key, flow)
+
+
 class DividesByZero(SelfAttention):
     """Queries without a length, as of padding without biases, are NaN."""
 
@@ -312,6 +321,7 @@ FAULTS = {
     KeepsABatch: ("state", "depend on an earlier batch"),
     KeepsKeysOfDecoding: ("state", "decoding depends on an earlier batch"),
     TwoZeros: ("gradients", "self_attn.down never leaves its initial weights"),
+    OfTheClass: ("gradients", "self_attn.scale is no parameter of the module"),
     DividesByZero: ("combinations", "a value is NaN"),
     KeepsItsGraph: ("state", "self_attn.last keeps a tensor"),
     OnTheCpu: ("another device", "device"),
