@@ -112,6 +112,7 @@ FLAGS = {
     "max-len-b": Flag((SEARCH,)),
     "min-len": Flag((SEARCH,)),
     "nbest": Flag((WITHOUT_EFFECT,)),
+    "no-repeat-ngram-size": Flag((SEARCH,)),
     "no-aux-fusion": Flag((SEARCH, SET_BY_ANALYSES)),
     "path": Flag((INPUT, SET_BY_RECIPES, SET_BY_RUNS, SET_BY_ANALYSES), _BY_EVALUATE),
     "prefix-size": Flag((WITHOUT_EFFECT,), free="0"),

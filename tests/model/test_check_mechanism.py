@@ -3,6 +3,7 @@
 import random
 import re
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from torch import nn
 
 from dc_nmt_plugin import Aggregation, MultiLayerAttention, Option, SelfAttention, cli
 from dc_nmt_plugin.laboratory.ground_rules import FIRST, RULES, BrokenRule, Models, check
+from dc_nmt_plugin.modules.core.attention import SourceAttention
 from dc_nmt_plugin.modules.mechanisms import (
     SELF_ATTENTIONS,
     SOURCE_FEATURES,
@@ -153,6 +155,57 @@ class KeepsABatch(SelfAttention):
         return logits + self.kept
 
 
+class ReadsTheTop(SourceAttention):
+    """Reads the highest layer alone, and has a method that a class of it replaces."""
+
+    def top(self, flow):
+        return flow.source.features[-1]
+
+    def forward(self, x, flow):
+        flow = copy(flow)
+        flow._source = replace(flow.source, features=[self.top(flow)])
+        return super().forward(x, flow)
+
+
+class KeepsKeysOfDecoding(ReadsTheTop):
+    """What a decoding session reads stays in the object, for others of as many sentences."""
+
+    def top(self, flow):
+        features = super().top(flow)
+        if flow.session is None:
+            return features
+        return vars(self).setdefault("kept", {}).setdefault(flow.source.sentences, features)
+
+
+class OfTheClass(SelfAttention):
+    """A parameter in the body of the class is none of the module."""
+
+    scale = nn.Parameter(torch.ones(1))
+
+    def logits(self, query, key, flow):
+        return self.scale.to(query) * super().logits(query, key, flow)
+
+
+class DividesByZero(SelfAttention):
+    """Queries without a length, as of padding without biases, are NaN."""
+
+    def project(self, x, flow):
+        query, key, value = super().project(x, flow)
+        return [query / query.norm(dim=-1, keepdim=True), key, value]
+
+
+class TwoZeros(SelfAttention):
+    """Both factors begin at 0, so neither ever gets a gradient."""
+
+    def __init__(self, *, num_heads, **others):
+        super().__init__(num_heads=num_heads, **others)
+        self.down, self.up = (nn.Parameter(torch.zeros(num_heads)) for _ in range(2))
+
+    def logits(self, query, key, flow):
+        factor = 1 + (self.down @ self.up).to(query.dtype)
+        return factor * super().logits(query, key, flow)
+
+
 class KeepsItsGraph(SelfAttention):
     def weights(self, weights, flow):
         self.last = weights
@@ -266,6 +319,10 @@ FAULTS = {
     SetsTheSeed: ("initial weights", "sets the seed"),
     OtherWeights: ("initial weights", "self_attn.scale differs in two models"),
     KeepsABatch: ("state", "depend on an earlier batch"),
+    KeepsKeysOfDecoding: ("state", "decoding depends on an earlier batch"),
+    TwoZeros: ("gradients", "self_attn.down never leaves its initial weights"),
+    OfTheClass: ("gradients", "self_attn.scale is no parameter of the module"),
+    DividesByZero: ("combinations", "a value is NaN"),
     KeepsItsGraph: ("state", "self_attn.last keeps a tensor"),
     OnTheCpu: ("another device", "device"),
     InDouble: ("results", "logits.. of torch.float32 returns torch.float64"),
@@ -286,8 +343,9 @@ def test_the_first_broken_rule_names_the_fault(fault, monkeypatch):
     rule, words = FAULTS[fault]
     options = (Option("window", 4.0, "help", at_least=0.5),) if fault is Ignores else ()
     kind, table = SelfAttentionKind("own", fault, options), SELF_ATTENTIONS
-    if issubclass(fault, Aggregation):
-        kind, table = SourceFeature("own", fault, aggregates=True), SOURCE_FEATURES
+    if issubclass(fault, Aggregation | SourceAttention):
+        aggregates = issubclass(fault, Aggregation)
+        kind, table = SourceFeature("own", fault, aggregates=aggregates), SOURCE_FEATURES
     monkeypatch.setitem(table, "own", kind)
     found = check(kind)
     first, problem = next((rule, problem) for rule, problem in found if problem)
@@ -295,6 +353,17 @@ def test_the_first_broken_rule_names_the_fault(fault, monkeypatch):
     assert "\n" not in problem
     if rule in FIRST:  # the others would report it again under other names
         assert not list(found)
+
+
+class ReadsItsHalf(ReadsTheTop):
+    def top(self, flow):
+        return 0.5 * flow.source.features[-1]
+
+
+def test_a_source_feature_may_leave_layers_and_methods_of_its_base(monkeypatch):
+    kind = SourceFeature("own", ReadsItsHalf)
+    monkeypatch.setitem(SOURCE_FEATURES, "own", kind)
+    assert [(rule, problem) for rule, problem in check(kind) if problem] == []
 
 
 def test_an_encoder_may_look_ahead_and_a_decoder_not(monkeypatch):

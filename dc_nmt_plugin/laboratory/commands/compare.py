@@ -93,6 +93,7 @@ def compare(
     systems: Sequence[ComparedSystem], metric: Metric, args: argparse.Namespace
 ) -> ComparisonReport:
     """Tests the systems, and writes the requested texts."""
+    from ..evaluation.evidence import scored_again
     from ..evaluation.significance import t_tests
     from ..evaluation.systems import score_and_test, sides_of
     from ..evaluation.table_text import difference_notes, repeated_note
@@ -120,6 +121,8 @@ def compare(
     notes += difference_notes({c.name: c.against for c in others}, baseline.name, metric.name)
     comparisons = []
     for system, comparison in zip(systems, tested.comparisons, strict=True):
+        if system.run:
+            scored_again(system, metric.name)  # the record may have another score
         notes += repeated_note(system.label, system.texts.repeated)
         notes_on_runs, has_stars = _compared_runs(system, systems[0])
         notes += notes_on_runs

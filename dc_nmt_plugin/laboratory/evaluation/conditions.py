@@ -25,7 +25,7 @@ HOW_TRAINED = (
     "batch-size",
 )  # fmt: skip
 # flags of fairseq-generate that recipes set, and fairseq's values without them
-SEARCH = {"beam": 5, "lenpen": 1, "length-penalty": "fairseq"}
+SEARCH = {"beam": 5, "lenpen": 1, "length-penalty": "fairseq", "no-repeat-ngram-size": 0}
 _TEXT = "digest of the training text"
 
 
@@ -61,8 +61,15 @@ def different_conditions(run: Run, baseline: Run) -> str:
 
 
 def different_settings(run: Run, baseline: Run) -> str:
-    """Returns in words how the settings of :data:`HOW_TRAINED` of two runs differ."""
-    return _in_words(differing(_how_trained(run), _how_trained(baseline)))
+    """Returns in words how other settings of two runs differ, which may belong to the model.
+
+    They are those of :data:`HOW_TRAINED`, the averaged checkpoints, and the search of a translation
+    with a name.
+    """
+    # without a name, the conditions have the search
+    is_named = bool(run.decoding.name or baseline.decoding.name)
+    both = (_how_made(run, with_search=is_named), _how_made(baseline, with_search=is_named))
+    return _in_words(differing(*both))
 
 
 def _in_words(differences: Iterable[Differing]) -> str:
@@ -77,12 +84,14 @@ def _in_words(differences: Iterable[Differing]) -> str:
     return "; ".join(words)
 
 
-def _how_trained(run: Run) -> dict[str, Any]:
+def _how_made(run: Run, *, with_search: bool) -> dict[str, Any]:
     settings = all_settings(run.record)
     # without settings, such as in a record of dc-nmt score, they are unknown
     missing: dict[str, Any] = {} if settings else dict.fromkeys(HOW_TRAINED)
     known = {flag: settings[flag] for flag in HOW_TRAINED if flag in settings}
-    return {flag_name(name): value for name, value in {**missing, **known}.items()}
+    how_trained = {flag_name(name): value for name, value in {**missing, **known}.items()}
+    search = full_search(run.decoding.search) if with_search else {}
+    return {**how_trained, "averaged checkpoints": run.decoding.averaged, **search}
 
 
 def _differing_settings(one: Run, other: Run) -> Iterable[Differing]:
@@ -102,7 +111,9 @@ def _conditions(run: Run) -> dict[str, Any]:
     settings = all_settings(record)
     # translations with a name (evaluate --as) are compared because their search differs
     search = {} if run.decoding.name else run.decoding.search
-    precisions = [flag for flag in flags_of(PRECISION) if settings.get(flag)]
+    given = {flag: settings[flag] for flag in flags_of(PRECISION) if settings.get(flag)}
+    # a run that changed its precision has words as the value
+    precisions = [flag if value is True else f"{flag} {value}" for flag, value in given.items()]
     stops_early = any(flag in settings for flag in flags_of(STOPPING))  # at other updates each seed
     return {
         "updates": None if stops_early else run.updates,

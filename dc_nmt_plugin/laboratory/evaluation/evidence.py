@@ -16,7 +16,7 @@ from .logs import read_statistics
 from .metrics import METRICS
 from .systems import ComparedSystem
 
-# Two runs whose curves are unknown are one where so many different sentences are wrong and equal.
+# Two runs of one translation are one where so many different sentences are wrong.
 # Broken models repeat one sentence, and easy sets are translated without an error.
 SAME_ERRORS = 20
 LEAST_LOSSES = 3  # of a curve; two runs may have the same first loss, rounded
@@ -74,21 +74,21 @@ def check_are_runs(label: str, seeds: Mapping[str, ComparedSystem]) -> None:
     """Checks that the seeds of a row are as many training runs.
 
     Raises:
-        UserError: two have the same learning curve; or, where one has none, the same translation
-            with :data:`SAME_ERRORS` different wrong sentences
+        UserError: two have the same learning curve, or the same translation with
+            :data:`SAME_ERRORS` different wrong sentences
     """
     losses = {seed: _losses(system.run) for seed, system in seeds.items() if system.run}
     for one, other in combinations(losses, 2):
-        if losses[one] and losses[other]:
-            equal = "learning curve" if losses[one] == losses[other] else ""
+        if losses[one] and losses[one] == losses[other]:
+            equal = "learning curve"
+        elif _share_errors(seeds[one], seeds[other]):
+            equal = "translation"
         else:
-            is_same = _share_errors(seeds[one], seeds[other])
-            equal = "translation" if is_same else ""
-        if equal:
-            raise UsageError(
-                f"--over-seeds: seeds {one} and {other} of {label} have the same {equal}, so they "
-                "are one run under two names; leave one out"
-            )
+            continue
+        raise UsageError(
+            f"--over-seeds: seeds {one} and {other} of {label} have the same {equal}, so they are "
+            "one run under two names; leave one out"
+        )
 
 
 def _losses(run: Run) -> list[tuple[str, int, float]]:

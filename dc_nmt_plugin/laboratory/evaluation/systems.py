@@ -14,7 +14,7 @@ from ..table import chosen_names, distinguished
 from .generated import check_free, kind_of
 from .metrics import METRICS, Metric, default_bleu
 from .significance import Comparison, compare_systems
-from .texts import Sides, TextFiles, Texts, load_texts
+from .texts import Sides, TextFiles, Texts, lines_digest, load_texts
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ def load_systems(
     loaded = []
     for label, item in zip(chosen_names(names, table_labels(items)), items, strict=True):
         if isinstance(item, Run):
-            files = files_of(item)
             check_free(item.path, {setting_name(k): v for k, v in item.decoding.search.items()})
+            language = item.record.data.target
+            loaded.append(ComparedSystem(label, texts_of(item), language, item))
         else:
             files = files_of_text(item, options, of_run)
-        run = item if isinstance(item, Run) else None
-        loaded.append(ComparedSystem(label, load_texts(files), files.target_lang, run))
+            loaded.append(ComparedSystem(label, load_texts(files), files.target_lang, None))
     _check_same_test(loaded)
     return loaded
 
@@ -92,24 +92,41 @@ def files_of(run: Run) -> TextFiles:
     decoding = run.decoding
     if decoding.hypotheses is None:
         raise UserError(f"{run.path}: has no hypotheses: score it with --detokenized FILE")
-    (raw,) = decoding.references or (None,)
-    reference = located(run.path, run.record, raw)
-    if reference and not Path(reference).exists():
-        task = run.record.task
-        raise UserError(
-            f"{run.path}: its reference {decoding.references[0].path} is not here: "
-            + (f"'dc-nmt prepare {task}' makes it" if task else "put it back, or score again")
-        )
+    references = [*(decoding.references or (None,)), decoding.tokenized_reference]
+    raw, tokenized = (located(run.path, run.record, reference) for reference in references)
+    for path, reference in zip((raw, tokenized), references, strict=True):
+        if path and reference and not Path(path).exists():
+            task = run.record.task
+            raise UserError(
+                f"{run.path}: its reference {reference.path} is not here: put it there"
+                + (f"; 'dc-nmt prepare {task}' makes it by the recipe" if task else "")
+            )
     return TextFiles(
         located(run.path, run.record, decoding.hypotheses) or "",
         decoding.kind,
         run.record.data.target,
         tokenizer=decoding.tokenizer,
-        reference=reference,
-        tokenized_reference=located(run.path, run.record, decoding.tokenized_reference),
+        reference=raw,
+        tokenized_reference=tokenized,
         truecased=decoding.truecased,
         joined_by=str(decoding.search.get("remove-bpe", "")),
     )
+
+
+def texts_of(run: Run) -> Texts:
+    """Returns the text of a run, as :func:`load_texts`.
+
+    Raises:
+        UserError: also, the hypotheses are not those of the digest in the record
+    """
+    texts = load_texts(files_of(run))
+    scored = run.decoding.hypotheses_sha256  # None in records of earlier versions
+    if scored not in (None, lines_digest(texts.translated(run.decoding.kind))):
+        raise UserError(
+            f"{run.path}: its hypotheses {run.decoding.hypotheses} are another text than the one "
+            "that was scored: put that text back, or score again"
+        )
+    return texts
 
 
 def sides_of(systems: Sequence[ComparedSystem], metric: Metric) -> dict[str, Sides]:

@@ -17,8 +17,8 @@ from ...files import is_same_file, making, replacing, write_lines
 from ...runs.finding import Run, located
 from ...runs.record import CURVE, RECORD, Decoding, Record, TextFile, read_record, update_record
 from ...text.segmentation import codes_folder, segmenter_of_codes
-from ..evaluation.systems import files_of
-from ..evaluation.texts import Texts, load_texts
+from ..evaluation.systems import texts_of
+from ..evaluation.texts import Texts
 from .trained_run import TrainedRun
 
 DATA = "data/bin"  # inside the folder of a packed model
@@ -45,7 +45,7 @@ def pack(folder: Path, to: Path, model: TrainedRun | None, codes: Path | None = 
     exists = _is_earlier_pack(to, record)
     runs = Run.all_of(folder)
     # what can fail comes before anything is written
-    texts = [load_texts(files_of(run)) for run in runs]
+    texts = [texts_of(run) for run in runs]
     with nullcontext(to) if exists else making(to) as part:
         decodings = []
         for run, text in zip(runs, texts, strict=True):

@@ -160,5 +160,5 @@ def test_a_kept_run_names_the_command_that_makes_its_reference(cwd):
     kept = Path(__file__).parents[3] / "examples/multi30k_en_de/runs"
     for name in ("transformer_standard-s1", "transformer_dc-s1"):
         shutil.copytree(kept / name, cwd / name)
-    with pytest.raises(UserError, match="'dc-nmt prepare multi30k_en_de' makes it"):
+    with pytest.raises(UserError, match="put it there; 'dc-nmt prepare multi30k_en_de' makes it"):
         compare_command.main(["transformer_standard-s1", "transformer_dc-s1"])

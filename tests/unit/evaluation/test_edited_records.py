@@ -17,7 +17,8 @@ from dc_nmt_plugin.laboratory.commands import compare as compare_command
 from dc_nmt_plugin.laboratory.commands import results as results_command
 from dc_nmt_plugin.laboratory.evaluation.evidence import SAME_ERRORS
 from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
-from dc_nmt_plugin.runs.record import Score, read_record
+from dc_nmt_plugin.laboratory.evaluation.texts import lines_digest
+from dc_nmt_plugin.runs.record import Score, Segment, read_record
 
 TOY_RUN = Path(__file__).parents[3] / "examples/toy_en_de/models/residual-s1"
 REFERENCE = [f"{line} {number}" for number in range(10) for line in LINES]
@@ -61,6 +62,26 @@ def test_every_edited_score_is_refused(cwd, capsys, metric):
     change(run, decodings=(replace(decoding, scores=tuple(edited)),))
     with pytest.raises(UserError, match=rf"a: its hypotheses have .* {metric}, and .* score them"):
         results(capsys, run)
+    with pytest.raises(UserError, match=rf"a: its hypotheses have .* {metric}, and .* score them"):
+        compare_command.main([str(run), str(run / "hypotheses.de"), "--metric", metric])
+
+
+def test_other_hypotheses_than_the_scored_ones_are_refused(cwd, capsys):
+    """Scores that fit the other hypotheses do not help."""
+    base, run = finished(cwd / "base", WRONG[1:] + WRONG[:1]), finished(cwd / "a", REFERENCE)
+    commands = (
+        ["results", base, run],
+        ["compare", base, run],
+        ["export", run, "--no-model", "--run", cwd / "packed"],
+    )
+    (decoding,) = read_record(run).decodings
+    for scored, status in ((WRONG, 1), (REFERENCE, 0)):
+        change(run, decodings=(replace(decoding, hypotheses_sha256=lines_digest(scored)),))
+        for command in commands:
+            assert cli.main(list(map(str, command))) == status
+            error = "a/run.json: its hypotheses hypotheses.de are another text than the one that"
+            assert (error in capsys.readouterr().err) is bool(status)
+            assert not status or not (cwd / "packed").exists()
 
 
 def test_two_edited_seeds_do_not_cancel_out(cwd, capsys):
@@ -91,23 +112,19 @@ FALLING = (9.0, 8.5, 8.2, 8.1)
 
 
 def test_one_run_is_not_two_seeds(cwd, capsys):
-    """Equal curves are one run; without curves, equal errors are, unless they are one sentence."""
+    """Equal curves are one run, and so are equal errors, unless they are one sentence."""
     finished(cwd / "a-s1", WRONG, losses=FALLING)
     finished(cwd / "a-s2", WRONG[1:] + WRONG[:1], losses=FALLING)
     with pytest.raises(UserError, match="seeds 1 and 2 of a have the same learning curve, so"):
         results(capsys, cwd, "--over-seeds")
     results(capsys, cwd)  # a table of two runs says nothing of their seeds
-    finished(cwd / "a-s2", WRONG, losses=(9.0, 8.5, 8.2, 8.0))  # another curve is another run
-    _, (row,) = results(capsys, cwd, "--over-seeds")
-    assert row["system"]["seeds"] == 2
-    (cwd / "a-s2/curve.log").unlink()
+    finished(cwd / "a-s2", WRONG, losses=(9.0, 8.5, 8.2, 8.0))  # a copy with an edited curve
     assert len(set(WRONG)) >= SAME_ERRORS
     with pytest.raises(UserError, match="seeds 1 and 2 of a have the same translation, so they"):
         results(capsys, cwd, "--over-seeds")
     for lines in (REFERENCE, len(REFERENCE) * ["Ein Haus steht."]):
         for seed in (1, 2):
             finished(cwd / f"a-s{seed}", lines)
-        (cwd / "a-s1/curve.log").unlink(missing_ok=True)
         assert results(capsys, cwd, "--over-seeds")[1][0]["system"]["seeds"] == 2
 
 
@@ -125,6 +142,28 @@ def test_settings_that_differ_are_named_beside_a_difference(cwd, capsys):
         printed = capsys.readouterr().out
         assert note in printed and "no stars" not in printed
         assert "short: not only the model differs from the baseline: updates 60 inst" in printed
+
+
+def test_how_a_run_was_translated_is_named_beside_a_difference(cwd, capsys):
+    base, run = finished(cwd / "base", WRONG, "--amp"), finished(cwd / "a", REFERENCE, "")
+    for folder in (base, run):
+        (decoding,) = read_record(folder).decodings
+        beam = replace(decoding, search={"beam": 5}, averaged=5)
+        change(folder, decodings=(beam, replace(beam, name="wide", search={"beam": 50})))
+    (beam, wide) = read_record(run).decodings
+    change(
+        run,
+        decodings=(replace(beam, averaged=0, search={"no-repeat-ngram-size": 3}), wide),
+        segments=(Segment(10, {"arch": "transformer_standard", "amp": True}),),
+    )
+    precision = "precision amp given until update 10, then not given instead of amp"
+    for name, differences in {
+        "a": f"{precision}; --no-repeat-ngram-size 3 instead of 0; averaged checkpoints 0 inst",
+        "a:wide": f"{precision}; --beam 50 instead of 5",
+    }.items():
+        assert compare_command.main([str(base), str(cwd / name), "--json"]) == 0
+        (note,) = json.loads(capsys.readouterr().out)["notes"][-1:]
+        assert f"not only the model differs from the baseline: {differences}" in note
 
 
 def test_another_seed_of_the_baseline_has_no_stars(cwd, capsys):
