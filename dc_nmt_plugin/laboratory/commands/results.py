@@ -16,7 +16,7 @@ from ...flags import flag_name
 from ...runs.finding import Run, is_run
 from ...runs.record import RECORD
 from .. import STUDY, has_study
-from .parser import Parser, add_forms, form_of, print_columns, print_json
+from .parser import Parser, add_forms, add_plot, form_of, print_columns, print_json
 
 if TYPE_CHECKING:
     from ..evaluation.rows import ResultTable
@@ -59,6 +59,7 @@ def parser() -> Parser:
         help="leave out folders where no run is finished yet, such as those of a grid",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="store the numbers, no text")
+    add_plot(parser)
     add_forms(parser, "markdown", "latex")
     return parser
 
@@ -80,6 +81,13 @@ def main(argv: Sequence[str]) -> int:
         print_json(asdict(table))
     else:
         print(format_results(table, form_of(args), args.columns))
+    if args.plot:
+        from ..evaluation.table_figure import draw_results
+        from ..plot import new_figure, write_plot
+
+        figure = new_figure()
+        draw_results(figure, [table])
+        write_plot(figure, args.plot)
     return 0
 
 

@@ -105,7 +105,7 @@ def collect(
                 score=score,
                 test=_test(comparisons[label], row_runs[0], baseline_run, named=bool(baseline)),
                 published=_with_gap(published, score, row_systems, metric),
-                runs=tuple(map(_origin, row_runs, row_systems)),
+                runs=tuple(_origin(system, metric) for system in row_systems),
             )
         )
     references = lines_digest(loaded[0].texts.raw.references)
@@ -188,7 +188,9 @@ def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
     )
 
 
-def _origin(run: Run, system: ComparedSystem) -> RunOrigin:
+def _origin(system: ComparedSystem, metric: Metric) -> RunOrigin:
+    run = system.run
+    assert run is not None
     return RunOrigin(
         name=run.record.name,
         training_text=run.record.data.text,
@@ -196,6 +198,7 @@ def _origin(run: Run, system: ComparedSystem) -> RunOrigin:
         starts=run.record.starts,
         translated=run.decoding.translated,
         scored=run.decoding.scored,
+        score=system.texts.score(metric, system.target_lang).value,
     )
 
 

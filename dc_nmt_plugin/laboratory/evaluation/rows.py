@@ -72,6 +72,7 @@ class RunOrigin:
     starts: tuple[Start, ...]  # of its training
     translated: Call | None
     scored: Call | None
+    score: float | None = None  # by the table's metric; None in tables of earlier versions
 
 
 @dataclass(frozen=True, kw_only=True)
