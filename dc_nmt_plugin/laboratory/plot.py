@@ -61,7 +61,7 @@ def write_figure(figure: Any, target: Any, form: str) -> None:
     # matplotlib's own font has no Chinese letters, for example
     more = sorted({font.name for font in fontManager.ttflist if "Noto Sans" in font.name})
     for text in figure.findobj(Text):
-        text.set_fontfamily(["DejaVu Sans", *more])
+        text.set_fontfamily(["DejaVu Sans", *more, "sans-serif"])
         text.set_parse_math(False)  # names and words may have dollars
     for text in _with_formulas(figure):
         text.set_parse_math(True)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...files import read_json
 from ...runs.call import Call, Start
 from .chance import Difference
+
+if TYPE_CHECKING:
+    from .systems import ComparedSystem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,3 +110,16 @@ class ResultTable:
             UserError: the file does not hold a table
         """
         return read_json(path, cls)
+
+
+@dataclass(frozen=True)
+class Results:
+    """A table, and the systems that it was made of.
+
+    Attributes:
+        systems: label of a row → seed → system; the seed is "" for a single run. Empty for a stored
+            table
+    """
+
+    table: ResultTable
+    systems: Mapping[str, Mapping[str, ComparedSystem]] = field(default_factory=dict)

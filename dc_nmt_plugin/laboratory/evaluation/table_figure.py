@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...errors import printable
 from ..plot import COLOURS
 from .rows import ResultRow, ResultTable
 from .table_text import score_name
@@ -27,7 +28,7 @@ def draw_results(figure: Any, tables: Sequence[ResultTable]) -> None:
         _draw_table(axes, table)
         handles, labels = axes.get_legend_handles_labels()
         shown = {**dict(zip(labels, handles, strict=True)), **shown}
-    panels[0].set_yticks(range(len(rows)), [row.system.label for row in rows])
+    panels[0].set_yticks(range(len(rows)), [printable(row.system.label) for row in rows])
     panels[0].invert_yaxis()
     figure.legend(shown.values(), shown.keys(), loc="outside lower center", fontsize=8,
                   frameon=False, ncols=len(shown))  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...errors import UsageError
+from ...errors import UsageError, printable
 from ...laboratory.plot import ALONE, COLOURS
 
 # one more than colours, and one less: no two of the first 42 series have both
@@ -124,6 +124,7 @@ def _draw_line(axes: Any, label: str, points: Mapping[Any, float], look: Look) -
 
 
 def _in_legend(label: str) -> str:
+    label = printable(label)
     return f" {label}" if label.startswith("_") else label  # matplotlib leaves those out
 
 
