@@ -2,14 +2,15 @@
 
 ``results.json`` has every system's means, the interval of its difference to the baseline and its
 speed. The kept runs have each seed's scores. ``docs/results/multi30k.md`` has the differences in
-chrF. ``python scripts/site/results.py docs/figures/results.svg`` writes the chart.
+chrF. ``python scripts/site/results.py docs/figures/results.svg`` writes the chart, as ``dc-nmt
+results --plot`` draws it, with the names of the page and a panel for chrF.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -17,9 +18,10 @@ from pathlib import Path
 from source_code import ROOT
 
 from dc_nmt_plugin.laboratory.evaluation.rows import ResultRow, ResultTable
+from dc_nmt_plugin.laboratory.evaluation.table_figure import draw_results
+from dc_nmt_plugin.laboratory.plot import new_figure, write_figure
 from dc_nmt_plugin.laboratory.table import markdown_table
 from dc_nmt_plugin.runs.record import read_record
-from dc_nmt_plugin.study.analysis.figure import COLOURS, new_figure, write_figure
 
 HERE = ROOT / "examples" / "multi30k_en_de"
 PAGE = ROOT / "docs" / "results" / "multi30k.md"
@@ -164,40 +166,36 @@ def _times(one: float | None, other: float | None) -> str:
     return f"{one / other:.2f} ×" if one and other else ""
 
 
-def _mean(row: ResultRow, metric: str) -> float:
-    return row.score.value if metric == "mteval-v13a" else row.score.further[metric]
-
-
 def chart() -> str:
     """An SVG: for each system a dot a seed, the mean, and the interval of the difference."""
-    names = [label for label in SYSTEMS if label in rows()]
     figure = new_figure()
-    figure.set_size_inches(9.0, 0.36 * len(names) + 1.0)
-    panels = figure.subplots(1, len(METRICS), sharey=True)
-    for axes, (metric, title) in zip(panels, METRICS.items(), strict=True):
-        base = rows()[BASELINE]
-        centre = _mean(base, metric)
-        axes.axvline(centre, color="#999999", linewidth=1, zorder=0)
-        axes.grid(axis="x", alpha=0.3)
-        axes.tick_params(left=False)
-        axes.spines[["top", "left", "right"]].set_visible(False)
-        for place, label in enumerate(names):
-            row = rows()[label]
-            mean = _mean(row, metric)
-            if span := interval(label, metric):
-                axes.plot([centre + end for end in span], [place] * 2, color=COLOURS[4],
-                          linewidth=5, alpha=0.6, solid_capstyle="butt", zorder=1)  # fmt: skip
-            values = seeds(label)[metric]
-            axes.scatter(values, [place] * len(values), s=26, color=COLOURS[0], zorder=2)
-            axes.plot(
-                [mean] * 2, [place - 0.3, place + 0.3], color=COLOURS[1], linewidth=2, zorder=3
-            )
-        axes.set_xlabel(title)
-    panels[0].set_yticks(range(len(names)), [SYSTEMS[label].name for label in names])
-    panels[0].invert_yaxis()
+    draw_results(figure, [_panel(metric) for metric in METRICS])
     written = BytesIO()
     write_figure(figure, written, "svg")
     return written.getvalue().decode("utf-8")
+
+
+def _panel(metric: str) -> ResultTable:
+    """The stored table with the systems of the chart, by their names, and scores of one metric."""
+    panel = []
+    for label, system in SYSTEMS.items():
+        if label not in rows():
+            continue
+        row, span = rows()[label], interval(label, metric)
+        against = replace(row.test.against, interval=span) if row.test.against and span else None
+        mean = row.score.value if metric == "mteval-v13a" else row.score.further[metric]
+        values = seeds(label)[metric]
+        runs = [replace(run, score=score) for run, score in zip(row.runs, values, strict=True)]
+        panel.append(
+            replace(
+                row,
+                system=replace(row.system, label=system.name),
+                score=replace(row.score, value=mean),
+                test=replace(row.test, against=against),
+                runs=tuple(runs),
+            )
+        )
+    return replace(ResultTable.read(HERE / "results.json"), metric=metric, rows=panel)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ from systems import train
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.laboratory.inference.attention import ForcedBatch, recorded_batch
 from dc_nmt_plugin.laboratory.inference.trained_run import find_runs
+from dc_nmt_plugin.laboratory.plot import new_figure
 from dc_nmt_plugin.runs.record import Data
 from dc_nmt_plugin.study.analysis import ANALYSES, trees
 from dc_nmt_plugin.study.analysis.dependency import without_fusion
-from dc_nmt_plugin.study.analysis.figure import new_figure
 from dc_nmt_plugin.study.analysis.forced import samples
 from dc_nmt_plugin.study.analysis.subject import Subject
 from dc_nmt_plugin.study.analysis.text_score import TextScore

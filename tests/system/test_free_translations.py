@@ -87,7 +87,9 @@ def test_a_free_translation_has_a_score(generated, here, capsys):
     (here / "out").write_text(out)
     (here / "log").write_text(log)
     words = ["out", "--generate-log", "log", "--reference"]
-    assert score(*words, "test") == 0 and capsys.readouterr().err == ""
+    assert score(*words, "test") == 0
+    said = capsys.readouterr().err  # of an untrained model, perhaps, that it repeats itself
+    assert not said or said.endswith("one and the same sentence\n")
     lines = (here / "test").read_text().split("\n")
     (here / "test").write_text("\n".join(lines[1:50] + lines[:1]) + "\n")
     assert score(*words, "test") == 1, "the same lines in another order"

@@ -24,7 +24,7 @@ from dc_nmt_plugin import cli
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import locked
 from dc_nmt_plugin.laboratory.commands import run, runs
-from dc_nmt_plugin.laboratory.recipes import plan
+from dc_nmt_plugin.laboratory.recipes import grid, plan
 from dc_nmt_plugin.laboratory.recipes.execution import Progress
 from dc_nmt_plugin.laboratory.recipes.grid import run_here
 from dc_nmt_plugin.laboratory.recipes.jobs import file_of, status_table
@@ -105,6 +105,15 @@ def test_one_after_the_other_one_fails_and_the_others_go_on(cwd, capsys):
     assert "a-s1 failed: no text\n" in capsys.readouterr().err
     with pytest.raises(UserError, match="no text"):
         run_here(runs[:1], Progress())
+
+
+def test_a_grid_offers_a_page_of_its_table(monkeypatch, capsys):
+    monkeypatch.setattr(grid, "run_here", lambda runs, progress: {})
+    monkeypatch.setattr(grid, "run_command", lambda words: 0)
+    table = Command(("results", "runs/a b-s1", "--finished"))
+    grid.carry_out(Grid([grid_run("a b-s1")], [], table=table), grid.GridOptions(), 0)
+    offered = "for a page in the browser: dc-nmt results 'runs/a b-s1' --finished --page runs/page"
+    assert capsys.readouterr().err.splitlines() == [offered]
 
 
 def processes_of(folder):

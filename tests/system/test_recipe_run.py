@@ -18,6 +18,7 @@ import pytest
 import torch
 import yaml
 from commands import ROOT
+from html_pages import Page
 from interruption import updates
 from records import change
 
@@ -349,6 +350,26 @@ def copy(run, tmp_path, monkeypatch):
     monkeypatch.chdir(place)
     monkeypatch.setattr(steps, "start", forks.start)
     return place / RUN
+
+
+def test_a_page_has_every_part(copy, capfd):
+    """A run with three translations: it is one run, with three rows."""
+    change(copy, name="a$b{$ <b>")
+    words = ["results", str(copy), "--page", "out", "--sentences", "2,1"]
+    assert cli.main(words) == 0, capfd.readouterr().err
+    page = Page(Path("out/index.html")).check()
+    about = [picture["alt"] for picture in page.of("img")]
+    assert about[1:] == [
+        "losses and BLEU against updates",
+        "BLEU by words of the reference",
+        "F1 of words by frequency in the reference",
+        "sentence 2, a$b{$ <b>: attention in the last layers",
+        "sentence 1, a$b{$ <b>: attention in the last layers",
+    ]
+    assert "train: loss" in page.pictures[1] and "decoder.2.source" in page.pictures[-1]
+    assert "--beam" in page.text and "versions" in page.text
+    assert not [line for line in page.text if line.startswith("Left out")]
+    assert str(Path.cwd()) not in Path("out/index.html").read_text("utf-8")
 
 
 def test_a_training_that_was_killed_before_its_last_record(copy, capfd):

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from ...errors import check_choices, counted, notify
 from ...files import making, write_lines
+from .page import add_page, write_page
 from .parser import Parser, add_forms, add_plain_text, form_of, print_columns, print_json, values_of
 
 if TYPE_CHECKING:
     from ..evaluation.metrics import Metric
+    from ..evaluation.rows import ResultTable
     from ..evaluation.significance import Comparison, TTest
     from ..evaluation.systems import ComparedSystem
     from ..table import Form, NamedColumns
@@ -63,6 +65,7 @@ def parser() -> Parser:
         action="store_true",
         help="one-tailed paired t-test over sentence BLEU (residual decoder, Table 3)",
     )
+    add_page(parser)
     add_forms(parser, "markdown", "latex")
     return parser
 
@@ -86,6 +89,10 @@ def main(argv: Sequence[str]) -> int:
         print_json(asdict(report))
     else:
         print(format_report(report, columns, form_of(args), args.columns))
+    if args.page:
+        notes = [f"{report.metric}: {report.signature}", report.text, *report.notes]
+        runs = {system.label: [system.run] for system in systems if system.run}
+        write_page(args, _result_table(report, systems), notes, runs, systems)
     return 0
 
 
@@ -95,7 +102,7 @@ def compare(
     """Tests the systems, and writes the requested texts."""
     from ..evaluation.evidence import scored_again
     from ..evaluation.significance import t_tests
-    from ..evaluation.systems import score_and_test, sides_of
+    from ..evaluation.systems import score_and_test, sides_of, words_of
     from ..evaluation.table_text import difference_notes, repeated_note
 
     sides = sides_of(systems, metric)
@@ -106,8 +113,7 @@ def compare(
     if args.texts:
         words = {"reference": references, **texts}
         if metric.is_bleu:
-            tokenize = metric.make(language).tokenizer
-            words = {name: list(map(tokenize, metric.prepared(words[name]))) for name in words}
+            words = {name: words_of(lines, metric, language) for name, lines in words.items()}
         _write_texts(args.texts, words, metric.lowercase)
     tests = t_tests(texts, references, language, metric) if args.t_test else []
     steps = f"paired bootstrap of {len(texts)} systems, {counted(len(references), 'sentence')}"
@@ -130,6 +136,27 @@ def compare(
     return ComparisonReport(
         metric.name, tested.signature, first.processing, notes, comparisons, tests
     )
+
+
+def _result_table(report: ComparisonReport, systems: Sequence[ComparedSystem]) -> ResultTable:
+    """Returns the comparisons as a table of results, which has the facts of runs, too."""
+    from ..evaluation.collecting import facts_of
+    from ..evaluation.rows import BaselineTest, MeasuredScore, ResultRow, ResultTable, SystemFacts
+
+    rows = []
+    for system, comparison in zip(systems, report.comparisons, strict=True):
+        facts = SystemFacts(label=system.label, run=system.label)
+        if system.run:
+            facts = facts_of(system.label, [system.run], systems[0].run or system.run)
+        test = BaselineTest(
+            difference=comparison.difference,
+            against=comparison.against,
+            corrected_p=comparison.corrected_p,
+        )
+        score = MeasuredScore(value=comparison.score)
+        rows.append(ResultRow(system=facts, score=score, test=test))
+    sentences = len(systems[0].texts.raw.references)
+    return ResultTable(report.metric, {report.metric: report.signature}, sentences, rows)
 
 
 def _compared_runs(system: ComparedSystem, baseline: ComparedSystem) -> tuple[list[str], bool]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..table import Form, NamedColumns
 
 T = TypeVar("T")
+FIGURES = (".png", ".svg", ".pdf")
 # of the options below
 HELP = {
     "--tokenized-reference": "tokenised like the training text, without BPE; default: --reference "
@@ -235,6 +236,22 @@ def form_of(args: argparse.Namespace) -> Form:
     if args.latex:
         return LATEX
     return MARKDOWN if getattr(args, "markdown", False) else TEXT
+
+
+def add_plot(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--plot",
+        type=figure_path,
+        metavar="FILE",
+        help=f"draw a figure: {', '.join(FIGURES)}; a name without ending becomes .png and .svg",
+    )
+
+
+def figure_path(text: str) -> Path:
+    path = Path(text)
+    if path.suffix and path.suffix.lower() not in FIGURES:
+        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FIGURES)}")
+    return path
 
 
 def add_plain_text(parser: argparse.ArgumentParser) -> None:

@@ -16,10 +16,11 @@ from ...flags import flag_name
 from ...runs.finding import Run, is_run
 from ...runs.record import RECORD
 from .. import STUDY, has_study
-from .parser import Parser, add_forms, form_of, print_columns, print_json
+from .page import add_page, write_page
+from .parser import Parser, add_forms, add_plot, form_of, print_columns, print_json
 
 if TYPE_CHECKING:
-    from ..evaluation.rows import ResultTable
+    from ..evaluation.rows import Results, ResultTable
 
 STORED = "results.json"
 
@@ -59,6 +60,8 @@ def parser() -> Parser:
         help="leave out folders where no run is finished yet, such as those of a grid",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="store the numbers, no text")
+    add_plot(parser)
+    add_page(parser)
     add_forms(parser, "markdown", "latex")
     return parser
 
@@ -66,12 +69,13 @@ def parser() -> Parser:
 def main(argv: Sequence[str]) -> int:
     options = parser()
     args = options.parse_args(argv)
+    from ..evaluation.rows import Results
     from ..evaluation.table_text import RESULT_COLUMNS, format_results, result_columns
 
     check_choices("--columns", args.columns or (), RESULT_COLUMNS)
     table = _stored_table(options, args)
-    if table is None:
-        table = _collect(args)
+    results = Results(table) if table else _collect(args)
+    table = results.table
     if args.out:
         write_json(args.out, asdict(table))
     if args.json and args.columns:
@@ -80,7 +84,35 @@ def main(argv: Sequence[str]) -> int:
         print_json(asdict(table))
     else:
         print(format_results(table, form_of(args), args.columns))
+    if args.plot:
+        from ..evaluation.table_figure import draw_results
+        from ..plot import new_figure, write_plot
+
+        figure = new_figure()
+        draw_results(figure, [table])
+        write_plot(figure, args.plot)
+    if args.page:
+        _write_page(args, results)
     return 0
+
+
+def _write_page(args: argparse.Namespace, results: Results) -> None:
+    """Writes the page; that of a stored table is without text, with the runs that lie beside it."""
+    from ..evaluation.table_text import result_notes
+
+    table = results.table
+    runs: dict[str, list[Run]] = {}
+    for label, seeds in results.systems.items():
+        runs[label] = [system.run for system in seeds.values() if system.run]
+    if not runs:
+        home = args.folders[0] if args.folders[0].is_dir() else args.folders[0].parent
+        records = sorted([*home.glob(f"*/{RECORD}"), *home.glob(f"runs/*/{RECORD}")])
+        kept = {run.record.name: run for record in records for run in Run.all_of(record)[:1]}
+        for row in table.rows:
+            names = [origin.name for origin in row.runs]
+            runs[row.system.label] = [kept[name] for name in names if name in kept]
+    systems = [next(iter(seeds.values())) for seeds in results.systems.values()]
+    write_page(args, table, result_notes(table), runs, systems)
 
 
 def _stored_table(options: Parser, args: argparse.Namespace) -> ResultTable | None:
@@ -125,7 +157,7 @@ def _find_published() -> dict[str, Any]:
     return {"find_published": module.published_score}
 
 
-def _collect(args: argparse.Namespace) -> ResultTable:
+def _collect(args: argparse.Namespace) -> Results:
     """Returns a new table of the finished runs; names the others."""
     from ..evaluation.collecting import collect
     from ..evaluation.metrics import find_metrics

@@ -30,6 +30,7 @@ from .rows import (
     MeasuredScore,
     PublishedScore,
     ResultRow,
+    Results,
     ResultTable,
     RunOrigin,
     SystemFacts,
@@ -62,7 +63,7 @@ def collect(
     metric: Metric | None = None,
     over_seeds: bool = False,
     find_published: FindPublished = lambda run, metric: PublishedScore(),
-) -> ResultTable:
+) -> Results:
     """Scores and tests finished runs.
 
     Args:
@@ -101,15 +102,16 @@ def collect(
         published = find_published(row_runs[0], metric.name)
         rows.append(
             ResultRow(
-                system=_facts(label, row_runs, baseline_run),
+                system=facts_of(label, row_runs, baseline_run),
                 score=score,
                 test=_test(comparisons[label], row_runs[0], baseline_run, named=bool(baseline)),
                 published=_with_gap(published, score, row_systems, metric),
-                runs=tuple(map(_origin, row_runs, row_systems)),
+                runs=tuple(_origin(system, metric) for system in row_systems),
             )
         )
     references = lines_digest(loaded[0].texts.raw.references)
-    return ResultTable(metric.name, signatures, tested.sentences, rows, references)
+    table = ResultTable(metric.name, signatures, tested.sentences, rows, references)
+    return Results(table, systems)
 
 
 # -- from runs to groups -----------------------------------------------------------------------
@@ -158,7 +160,7 @@ def _baseline(groups: Groups, label: str | None) -> str:
 # -- from groups to rows -----------------------------------------------------------------------
 
 
-def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
+def facts_of(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
     """Returns what the runs of a row have in common, and means of their speeds.
 
     Speeds are None where the device is known to be another one than that of `baseline`, the first
@@ -188,7 +190,9 @@ def _facts(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
     )
 
 
-def _origin(run: Run, system: ComparedSystem) -> RunOrigin:
+def _origin(system: ComparedSystem, metric: Metric) -> RunOrigin:
+    run = system.run
+    assert run is not None
     return RunOrigin(
         name=run.record.name,
         training_text=run.record.data.text,
@@ -196,6 +200,7 @@ def _origin(run: Run, system: ComparedSystem) -> RunOrigin:
         starts=run.record.starts,
         translated=run.decoding.translated,
         scored=run.decoding.scored,
+        score=system.texts.score(metric, system.target_lang).value,
     )
 
 

@@ -96,11 +96,11 @@ def _how_made(run: Run, *, with_search: bool) -> dict[str, Any]:
 
 def _differing_settings(one: Run, other: Run) -> Iterable[Differing]:
     """Yields what differs in two runs that should differ in the seed alone."""
-    return differing(_settings(one), _settings(other))
+    return differing(all_conditions(one), all_conditions(other))
 
 
-def _settings(run: Run) -> dict[str, Any]:
-    """Returns the settings that are the same for every seed: name → value, None if unknown."""
+def all_conditions(run: Run) -> dict[str, Any]:
+    """Returns what is the same for every seed of a system: name → value, None if unknown."""
     settings = compared(all_settings(run.record), OF_ONE_SYSTEM)
     return {**{flag_name(name): value for name, value in settings.items()}, **_conditions(run)}
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...files import read_json
 from ...runs.call import Call, Start
 from .chance import Difference
+
+if TYPE_CHECKING:
+    from .systems import ComparedSystem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +77,7 @@ class RunOrigin:
     starts: tuple[Start, ...]  # of its training
     translated: Call | None
     scored: Call | None
+    score: float | None = None  # by the table's metric; None in tables of earlier versions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,3 +110,16 @@ class ResultTable:
             UserError: the file does not hold a table
         """
         return read_json(path, cls)
+
+
+@dataclass(frozen=True)
+class Results:
+    """A table, and the systems that it was made of.
+
+    Attributes:
+        systems: label of a row → seed → system; the seed is "" for a single run. Empty for a stored
+            table
+    """
+
+    table: ResultTable
+    systems: Mapping[str, Mapping[str, ComparedSystem]] = field(default_factory=dict)

@@ -148,6 +148,11 @@ def sides_of(systems: Sequence[ComparedSystem], metric: Metric) -> dict[str, Sid
     return sides
 
 
+def words_of(lines: Sequence[str], metric: Metric, language: str) -> list[str]:
+    """Returns lines with spaces between the words that a metric of BLEU counts."""
+    return list(map(metric.make(language).tokenizer, metric.prepared(lines)))
+
+
 @dataclass(frozen=True)
 class SystemScores:
     """Scores and tests of systems by one metric; the first system is the baseline."""

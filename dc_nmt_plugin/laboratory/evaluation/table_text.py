@@ -36,6 +36,24 @@ RESULT_COLUMNS = {
     "training-speed": "training speed",
     "decoding-speed": "decoding speed",
 }
+COLUMN_MEANINGS = {
+    "run": "name of the run, or of the system and its seeds",
+    "score": "score of the test set by the metric in the first note; for seeds, mean ± standard "
+    "deviation",
+    "difference": "score minus the score of the baseline, which is the first row",
+    "interval": "95% confidence interval of the difference; one that excludes 0 has p < 0.05",
+    "p": "two-sided p of the difference",
+    "holm": "p after Holm's correction for the number of systems; the stars are by it",
+    "lower-cased": "BLEU of lower-cased text",
+    "chrf": "chrF, an F score of character n-grams",
+    "published": "score that the paper prints",
+    "to-published": "score minus the published score, by the metric of the paper",
+    "architecture": "value of --arch",
+    "parameters": "number of trained parameters",
+    "updates": "updates of the model that translated",
+    "training-speed": "target tokens a second in training, as a multiple of the baseline's",
+    "decoding-speed": "sentences a second in decoding, as a multiple of the baseline's",
+}
 # by importance, without speeds: one measurement of one machine
 _RESULTS_ON_A_PAGE = (
     "run", "score", "difference", "interval", "holm", "parameters", "p", "to-published",
@@ -150,7 +168,7 @@ def format_results(table: ResultTable, form: Form, columns: Sequence[str] | None
     """Returns the table, and notes on its columns: signatures, tests, speeds, published numbers."""
     named = result_columns(table, form.code)
     text = named.written(form, columns)
-    notes = form.lines(_notes(table, form.code))
+    notes = form.lines(result_notes(table, form.code))
     if form is LATEX:  # comments stand above
         return f"{notes}\n{text}"
     return f"{text}\n\n{notes}"
@@ -218,7 +236,8 @@ def _ratio(value: float | None, baseline: float | None) -> str:
     return f"{value / baseline:.1f}" if value and baseline else ""
 
 
-def _notes(table: ResultTable, code: str) -> list[str]:
+def result_notes(table: ResultTable, code: str = "") -> list[str]:
+    """Returns the lines under a table; `code` is put around signatures."""
     baseline, *others = table.rows
     notes = []
     for metric, signature in table.signatures.items():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import UserError, counted, notify
-from .. import run_command
+from .. import has_study, run_command
 from ..steps import Command, Grid, GridRun, command_text
 from .execution import Progress, execute
 from .jobs import status_table
@@ -83,6 +84,10 @@ def _finish(grid: Grid, failed: Mapping[str, str], progress: Progress) -> None:
         print()
         try:
             run_command(grid.table.words)
+            if has_study():
+                page = str(grid.runs[0].folder.parent / "page")
+                words = ["dc-nmt", *grid.table.words, "--page", page]
+                notify(f"for a page in the browser: {shlex.join(words)}")
         except UserError as error:
             reasons.append(f"{grid.table.words[0]}: {error}")
     if reasons:

@@ -160,14 +160,21 @@ def tables(results: Mapping[str, Curves], *, numbers: Sequence[str] | None = Non
 
 
 def draw(
-    figure: Any, results: Mapping[str, Curves], *, numbers: Sequence[str] | None = None
+    figure: Any,
+    results: Mapping[str, Curves],
+    systems: Sequence[str] = (),
+    *,
+    numbers: Sequence[str] | None = None,
 ) -> None:
-    """Draws a panel for each number, a line for each run."""
+    """Draws a panel for each number, a line for each run.
+
+    Runs whose labels begin with one of `systems` have one colour.
+    """
     charts = []
     for name in _chosen(results, numbers)[:MOST]:
         lines = {label: dict(result.curves.get(name, [])) for label, result in results.items()}
         charts.append(Chart("updates", _axis(name), lines, finish=_finish))
-    draw_charts(figure, charts)
+    draw_charts(figure, charts, runs=systems)
 
 
 def _finish(axes: Any) -> None:

@@ -1,32 +1,21 @@
-"""Figures (PNG, SVG, PDF) that stay readable in print and for colour-blind readers.
-
-``dc-nmt analyze`` and ``dc-nmt probe`` have the option ``--plot`` from here, too.
-"""
+"""Charts: one quantity of several runs, as lines or as bars."""
 
 from __future__ import annotations
 
-import argparse
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from ...errors import UsageError, notify
-from ...files import replacing
+from ...errors import UsageError, printable
+from ...laboratory.plot import ALONE, COLOURS
 
-# M. Okabe, K. Ito, "Color Universal Design", 2008; the yellow is too light for lines on paper
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 # one more than colours, and one less: no two of the first 42 series have both
 MARKERS = "osD^vPX*"
 HATCHES = ("", "//", "..", "xx", "\\\\", "++")
 DASHES = ("-", "--", "-.", ":")
 HEAT = "Blues"  # light to dark: a darker shade is more, also in grey
-FORMATS = (".png", ".svg", ".pdf")
-PANEL, ALONE = (3.4, 2.8), (6.4, 3.6)  # inches
-
-
+PANEL = (3.4, 2.8)  # inches of one of several charts
 MOST_LABELS = 60  # of an axis
 
 
@@ -56,34 +45,6 @@ class Chart:
         heights = [height for points in self.lines.values() for height in points.values()]
         heights += [height for bar in self.bars.values() for height in bar]
         return any(math.isfinite(height) for height in heights)
-
-
-def add_plot(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--plot",
-        type=figure_path,
-        metavar="FILE",
-        help=f"draw a figure: {', '.join(FORMATS)}; a name without ending becomes .png and .svg",
-    )
-
-
-def figure_path(text: str) -> Path:
-    path = Path(text)
-    if path.suffix and path.suffix.lower() not in FORMATS:
-        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(FORMATS)}")
-    return path
-
-
-def _files_of(path: Path) -> list[Path]:
-    """Returns the files of a figure; a name without ending becomes a PNG and an SVG."""
-    return [path] if path.suffix else [path.with_name(path.name + end) for end in FORMATS[:2]]
-
-
-def new_figure() -> Any:
-    """Returns an empty figure, without a window and without state of pyplot."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=ALONE, layout="constrained")
 
 
 def draw_charts(
@@ -163,6 +124,7 @@ def _draw_line(axes: Any, label: str, points: Mapping[Any, float], look: Look) -
 
 
 def _in_legend(label: str) -> str:
+    label = printable(label)
     return f" {label}" if label.startswith("_") else label  # matplotlib leaves those out
 
 
@@ -211,47 +173,3 @@ def _add_legend(figure: Any) -> None:
         frameon=False,
         ncols=columns,
     )
-
-
-def write_plot(figure: Any, path: Path) -> None:
-    """Writes the figure of ``--plot``, after what was printed, because writing may fail."""
-    sys.stdout.flush()
-    for file in save(figure, path):
-        notify(f"written: {file}")
-
-
-def save(figure: Any, path: Path) -> list[Path]:
-    """Writes a figure, and returns its files; a name without ending becomes a PNG and an SVG."""
-    paths = _files_of(path)
-    for target in paths:
-        with replacing(target) as temporary:
-            write_figure(figure, temporary, target.suffix[1:].lower())
-    return paths
-
-
-def _with_formulas(figure: Any) -> list[Any]:
-    """Returns the texts that are none of users: names of axes, and powers on logarithmic ones."""
-    texts = []
-    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        texts.append(axis.label)
-        if axis.get_scale() == "log":
-            texts += axis.get_ticklabels(which="both")
-    return texts
-
-
-def write_figure(figure: Any, target: Any, form: str) -> None:
-    """Writes a figure; equal numbers give equal files, without a date and random names."""
-    import matplotlib
-    from matplotlib.font_manager import fontManager
-    from matplotlib.text import Text
-
-    # matplotlib's own font has no Chinese letters, for example
-    more = sorted({font.name for font in fontManager.ttflist if "Noto Sans" in font.name})
-    for text in figure.findobj(Text):
-        text.set_fontfamily(["DejaVu Sans", *more])
-        text.set_parse_math(False)  # names and words may have dollars
-    for text in _with_formulas(figure):
-        text.set_parse_math(True)
-    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
-    with matplotlib.rc_context({"svg.hashsalt": "dc_nmt_plugin"}):
-        figure.savefig(target, format=form, dpi=150, metadata=metadata)

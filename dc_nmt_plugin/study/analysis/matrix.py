@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ...errors import UsageError
+from ...errors import UsageError, printable
 from ...laboratory.inference.attention import Site, attentions_of
 from ...text.segmentation import segment
 from .figure import HEAT, shown_labels
@@ -135,12 +135,15 @@ def draw(figure: Any, results: Mapping[str, Matrices]) -> None:
         axes.set_visible(False)
     greatest = max(max(map(max, matrix.weights)) for _, matrix in panels)
     for (label, matrix), axes in zip(panels, grid.flat, strict=False):
-        shades = axes.imshow(matrix.weights, cmap=HEAT, aspect="auto", vmin=0, vmax=greatest)
+        # an SVG has a point for each weight, which the viewer enlarges
+        look = {"cmap": HEAT, "aspect": "auto", "interpolation": "none"}
+        shades = axes.imshow(matrix.weights, vmin=0, vmax=greatest, **look)
         shown = shown_labels(len(matrix.keys))
         axes.set_xticks(shown, [matrix.keys[i] for i in shown], rotation=90, fontsize=7)
         shown = shown_labels(len(matrix.queries))
         axes.set_yticks(shown, [matrix.queries[i] for i in shown], fontsize=7)
-        title = f"{label}\n{matrix.attention} {matrix.head}"  # no wider than its panel
+        axes.tick_params(left=False, bottom=False)
+        title = f"{printable(label)}\n{matrix.attention} {matrix.head}"  # no wider than its panel
         axes.set_title(title.rstrip(), fontsize=9)
         axes.set_xlabel("attended piece")
         axes.set_ylabel("piece that attends")

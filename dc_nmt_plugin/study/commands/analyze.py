@@ -11,11 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import check_choices, printable
-from ...laboratory.commands.parser import Parser, add_json, add_user_dir, number, print_json
+from ...laboratory.commands.parser import (
+    Parser,
+    add_json,
+    add_plot,
+    add_user_dir,
+    number,
+    print_json,
+)
+from ...laboratory.plot import new_figure, write_plot
 from ...laboratory.raw_text.tokenizers import TOKENIZERS
 from ...laboratory.table import format_table
 from ..analysis import ANALYSES
-from ..analysis.figure import add_plot, new_figure, write_plot
 from .analyze_options import OPTIONS
 
 if TYPE_CHECKING:

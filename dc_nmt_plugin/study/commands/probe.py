@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from ...errors import check_choices, printable
 from ...flags import SET_BY_ANALYSES, listed
-from ...laboratory.commands.parser import Parser, add_json, number, print_json
+from ...laboratory.commands.parser import Parser, add_json, add_plot, number, print_json
+from ...laboratory.plot import new_figure, write_plot
 from ...laboratory.table import format_table
-from ..analysis.figure import add_plot, new_figure, write_plot
 from ..analysis.probing.tasks import TASKS, read_tasks
 from .analyze import add_runs
 

@@ -9,15 +9,16 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from dc_nmt_plugin.errors import UserError
+from dc_nmt_plugin.laboratory.commands.parser import figure_path
 from dc_nmt_plugin.laboratory.evaluation.chance import Difference
 from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
 from dc_nmt_plugin.laboratory.evaluation.significance import paired_bootstrap
+from dc_nmt_plugin.laboratory.plot import new_figure, save
 from dc_nmt_plugin.study.analysis import curves
 from dc_nmt_plugin.study.analysis.attention import AttentionSpans, LayerSpans
 from dc_nmt_plugin.study.analysis.curves import Curves
 from dc_nmt_plugin.study.analysis.dependency import Dependency, LayerDependency, SentenceDependency
 from dc_nmt_plugin.study.analysis.divergence import Divergence, LayerDivergence
-from dc_nmt_plugin.study.analysis.figure import figure_path, new_figure, save
 from dc_nmt_plugin.study.analysis.lengths import LengthGroup, LengthScores, group_bleu, with_gains
 from dc_nmt_plugin.study.analysis.matrix import HeadWeights, Matrices
 from dc_nmt_plugin.study.analysis.previous_words import PreviousWords

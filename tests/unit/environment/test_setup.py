@@ -64,7 +64,7 @@ def wheel_metadata(wheel, name):
 
 
 def test_wheel_holds_every_module_all_data_and_nothing_else(wheel):
-    kinds = [("dc_nmt_plugin", kind) for kind in ("*.py", "*.yaml", "py.typed")]
+    kinds = [("dc_nmt_plugin", kind) for kind in ("*.py", "*.yaml", "*.html", "py.typed")]
     kinds += [("hydra_plugins", "*.py")]
     files = [path for folder, kind in kinds for path in (ROOT / folder).rglob(kind)]
     expected = {str(path.relative_to(ROOT)) for path in files}

@@ -25,10 +25,12 @@ from dc_nmt_plugin.laboratory.commands import results as results_command
 from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
 from dc_nmt_plugin.laboratory.evaluation.rows import PublishedScore, ResultTable
 from dc_nmt_plugin.laboratory.evaluation.systems import ComparedSystem, sides_of
+from dc_nmt_plugin.laboratory.evaluation.table_figure import draw_results
 from dc_nmt_plugin.laboratory.evaluation.table_text import format_results
 from dc_nmt_plugin.laboratory.evaluation.texts import Sides, Texts
 from dc_nmt_plugin.laboratory.inference.packing import pack
 from dc_nmt_plugin.laboratory.inference.trained_run import TrainedRun
+from dc_nmt_plugin.laboratory.plot import new_figure
 from dc_nmt_plugin.laboratory.table import MARKDOWN
 from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import Data, Score, Segment, read_record
@@ -433,6 +435,32 @@ def test_single_runs_unfinished_runs_and_runs_of_one_name(task, capsys):
         results(task / "a-dc")
 
 
+def test_the_figure_has_runs_means_intervals_and_published_numbers(task, monkeypatch, capsys):
+    finished(task, "plain-s1", arch="transformer_standard", tokens_per_second=900.0)
+    finished(task, "plain-s2", OTHER, arch="transformer_standard")
+    finished(task, "_u$b{$-s1", OTHER)
+    number = PublishedScore(score=50.0, metric="mteval-v13a", printed_in="Table 1")
+    monkeypatch.setattr(published, "published_score", lambda run, metric: number)
+    runs = [task / name for name in ("plain-s1", "plain-s2", "_u$b{$-s1")]
+    results(*runs, "--over-seeds", "--plot", task / "seeds.svg", "--out", task / "table.json")
+    assert (task / "seeds.svg").read_text().startswith("<?xml")
+    capsys.readouterr()
+    table = ResultTable.read(task / "table.json")
+    figure = new_figure()
+    draw_results(figure, [table])
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["plain", "_u$b{$"]
+    other = scored("mteval-v13a", OTHER).value
+    dots = [marks.get_offsets()[:, 0].tolist() for marks in axes.collections]
+    expected = [[100, other], [50], [other], [50]]  # runs and published, of each system
+    assert [pytest.approx(scores) for scores in expected] == dots
+    grey, mean, interval = (list(line.get_xdata()) for line in axes.lines)
+    assert grey == mean == pytest.approx([(100 + other) / 2] * 2)
+    assert interval == pytest.approx([grey[0] + end for end in table.rows[1].test.against.interval])
+    results(*runs, "--plot", task / "alone")  # each run has a row
+    assert (task / "alone.png").is_file() and (task / "alone.svg").is_file()
+
+
 # -- stored numbers and pages ------------------------------------------------------------------
 
 
@@ -483,6 +511,8 @@ def test_the_table_of_the_examples_kept_runs_is_of_their_scores():
             label = row.system.label
             digests = {decoding.hypotheses_sha256 for decoding in decodings}
             assert {origin.hypotheses for origin in row.runs} == digests, label
+            stored = sorted(origin.score for origin in row.runs)
+            assert stored == pytest.approx(sorted(scores), abs=1e-4), label
             assert row.score.value == pytest.approx(statistics.fmean(scores), abs=1e-4), label
             lines = {len(read_lines(next(run.glob("hypotheses.??")))) for run in runs}
             assert lines == {table.sentences}
