@@ -71,8 +71,8 @@ def test_the_first_use_of_a_name_leaves_logging_as_it_is():
 LIGHT = {
     "recipe list": (0, 15),
     "paper list": (0, 18),
-    f"results '{ROOT}/examples/multi30k_en_de/runs/modern'": (0, 18),
-    f"results '{ROOT}/examples/europarl_en_fr/seeds'": (0, 18),  # runs with seeds beside the table
+    f"results '{ROOT}/examples/multi30k_en_de/runs/modern'": (0, 19),
+    f"results '{ROOT}/examples/europarl_en_fr/seeds'": (0, 19),  # runs with seeds beside the table
     "train multi30k_en_de transformer_dc --gpus 1 --dry-run": (0, 21),
     "arch-flags transformer_dcc": (2, 40),
     "prepare wmt14_en_ed": (2, 54),
