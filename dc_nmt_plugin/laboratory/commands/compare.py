@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import check_choices, counted, notify
 from ...files import making, write_lines
-from .page import add_page, write_page
+from .page import add_page, make_page
 from .parser import Parser, add_forms, add_plain_text, form_of, print_columns, print_json, values_of
 
 if TYPE_CHECKING:
@@ -90,20 +90,25 @@ def main(argv: Sequence[str]) -> int:
     else:
         print(format_report(report, columns, form_of(args), args.columns))
     if args.page:
-        notes = [f"{report.metric}: {report.signature}", report.text, *report.notes]
-        runs = {system.label: [system.run] for system in systems if system.run}
-        write_page(args, _result_table(report, systems), notes, runs, systems)
+        _write_page(args, report, systems)
     return 0
+
+
+def _write_page(
+    args: argparse.Namespace, report: ComparisonReport, systems: Sequence[ComparedSystem]
+) -> None:
+    notes = [f"{report.metric}: {report.signature}", report.text, *report.notes]
+    runs = {system.label: [system.run] for system in systems if system.run}
+    make_page(args, _result_table(report, systems), notes, runs, systems)
 
 
 def compare(
     systems: Sequence[ComparedSystem], metric: Metric, args: argparse.Namespace
 ) -> ComparisonReport:
     """Tests the systems, and writes the requested texts."""
-    from ..evaluation.evidence import scored_again
     from ..evaluation.significance import t_tests
-    from ..evaluation.systems import score_and_test, sides_of, words_of
-    from ..evaluation.table_text import difference_notes, repeated_note
+    from ..evaluation.systems import metric_words, score_and_test, sides_of
+    from ..evaluation.table_text import difference_notes
 
     sides = sides_of(systems, metric)
     texts = {label: side.hypotheses for label, side in sides.items()}
@@ -113,7 +118,7 @@ def compare(
     if args.texts:
         words = {"reference": references, **texts}
         if metric.is_bleu:
-            words = {name: words_of(lines, metric, language) for name, lines in words.items()}
+            words = {name: metric_words(lines, metric, language) for name, lines in words.items()}
         _write_texts(args.texts, words, metric.lowercase)
     tests = t_tests(texts, references, language, metric) if args.t_test else []
     steps = f"paired bootstrap of {len(texts)} systems, {counted(len(references), 'sentence')}"
@@ -127,15 +132,37 @@ def compare(
     notes += difference_notes({c.name: c.against for c in others}, baseline.name, metric.name)
     comparisons = []
     for system, comparison in zip(systems, tested.comparisons, strict=True):
-        if system.run:
-            scored_again(system, metric.name)  # the record may have another score
-        notes += repeated_note(system.label, system.texts.repeated)
-        notes_on_runs, has_stars = _compared_runs(system, systems[0])
-        notes += notes_on_runs
+        more, has_stars = _checked(system, systems[0], metric)
+        notes += more
         comparisons.append(comparison if has_stars else replace(comparison, corrected_p=None))
     return ComparisonReport(
         metric.name, tested.signature, first.processing, notes, comparisons, tests
     )
+
+
+def _checked(
+    system: ComparedSystem, baseline: ComparedSystem, metric: Metric
+) -> tuple[list[str], bool]:
+    """Returns notes on a system beside the baseline, and whether their difference has stars.
+
+    Raises:
+        UserError: the record of its run has another score
+    """
+    from ..evaluation.conditions import all_differences, is_other_seed
+    from ..evaluation.evidence import scored_again
+    from ..evaluation.table_text import other_seed_note, repeated_note, settings_note
+
+    notes = repeated_note(system.label, system.texts.repeated)
+    run, of_baseline = system.run, baseline.run
+    if run is None:
+        return notes, True
+    scored_again(system, metric.name)
+    if of_baseline is None:
+        return notes, True
+    if is_other_seed(run, of_baseline):
+        return [*notes, other_seed_note(system.label)], False
+    differences = all_differences(run, of_baseline)
+    return notes + ([settings_note([system.label], differences)] if differences else []), True
 
 
 def _result_table(report: ComparisonReport, systems: Sequence[ComparedSystem]) -> ResultTable:
@@ -157,21 +184,6 @@ def _result_table(report: ComparisonReport, systems: Sequence[ComparedSystem]) -
         rows.append(ResultRow(system=facts, score=score, test=test))
     sentences = len(systems[0].texts.raw.references)
     return ResultTable(report.metric, {report.metric: report.signature}, sentences, rows)
-
-
-def _compared_runs(system: ComparedSystem, baseline: ComparedSystem) -> tuple[list[str], bool]:
-    """Returns notes on the trainings of two systems, and whether their difference has stars."""
-    from ..evaluation.conditions import different_conditions, different_settings, is_other_seed
-    from ..evaluation.table_text import other_seed_note, settings_note
-
-    run, of_baseline = system.run, baseline.run
-    if run is None or of_baseline is None:
-        return [], True
-    if is_other_seed(run, of_baseline):
-        return [other_seed_note(system.label)], False
-    both = (different_conditions(run, of_baseline), different_settings(run, of_baseline))
-    differences = "; ".join(filter(None, both))
-    return [settings_note([system.label], differences)] if differences else [], True
 
 
 def _write_texts(folder: Path, texts: Mapping[str, Sequence[str]], lowercase: bool) -> None:

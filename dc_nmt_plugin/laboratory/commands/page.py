@@ -45,7 +45,7 @@ def _new_folder(text: str) -> Path:
     return folder
 
 
-def write_page(
+def make_page(
     args: argparse.Namespace,
     table: ResultTable,
     notes: Sequence[str],

@@ -16,7 +16,7 @@ from ...flags import flag_name
 from ...runs.finding import Run, is_run
 from ...runs.record import RECORD
 from .. import STUDY, has_study
-from .page import add_page, write_page
+from .page import add_page, make_page
 from .parser import Parser, add_forms, add_plot, form_of, print_columns, print_json
 
 if TYPE_CHECKING:
@@ -104,15 +104,20 @@ def _write_page(args: argparse.Namespace, results: Results) -> None:
     runs: dict[str, list[Run]] = {}
     for label, seeds in results.systems.items():
         runs[label] = [system.run for system in seeds.values() if system.run]
-    if not runs:
-        home = args.folders[0] if args.folders[0].is_dir() else args.folders[0].parent
-        records = sorted([*home.glob(f"*/{RECORD}"), *home.glob(f"runs/*/{RECORD}")])
-        kept = {run.record.name: run for record in records for run in Run.all_of(record)[:1]}
-        for row in table.rows:
-            names = [origin.name for origin in row.runs]
-            runs[row.system.label] = [kept[name] for name in names if name in kept]
     systems = [next(iter(seeds.values())) for seeds in results.systems.values()]
-    write_page(args, table, result_notes(table), runs, systems)
+    runs = runs or _runs_beside(args.folders[0], table)
+    make_page(args, table, result_notes(table), runs, systems)
+
+
+def _runs_beside(stored: Path, table: ResultTable) -> dict[str, list[Run]]:
+    """Returns label → runs of a stored table, as far as they lie in its folder."""
+    home = stored if stored.is_dir() else stored.parent
+    records = sorted([*home.glob(f"*/{RECORD}"), *home.glob(f"runs/*/{RECORD}")])
+    kept = {run.record.name: run for record in records for run in Run.all_of(record)[:1]}
+    return {
+        row.system.label: [kept[origin.name] for origin in row.runs if origin.name in kept]
+        for row in table.rows
+    }
 
 
 def _stored_table(options: Parser, args: argparse.Namespace) -> ResultTable | None:

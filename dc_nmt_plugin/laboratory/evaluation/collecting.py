@@ -18,6 +18,7 @@ from ...modules.mechanisms import CHOOSING
 from ...runs.finding import Run
 from ...runs.record import Score
 from .conditions import (
+    all_differences,
     check_same_settings,
     different_conditions,
     different_settings,
@@ -200,7 +201,7 @@ def _origin(system: ComparedSystem, metric: Metric) -> RunOrigin:
         starts=run.record.starts,
         translated=run.decoding.translated,
         scored=run.decoding.scored,
-        score=system.texts.score(metric, system.target_lang).value,
+        score=system.score(metric).value,
     )
 
 
@@ -246,7 +247,7 @@ def _test(comparison: Comparison, run: Run, baseline: Run, *, named: bool) -> Ba
     """
     conditions, settings = different_conditions(run, baseline), different_settings(run, baseline)
     if named or comparison.corrected_p is None:
-        conditions, settings = "", "; ".join(filter(None, (conditions, settings)))
+        conditions, settings = "", all_differences(run, baseline)
     other_seed = is_other_seed(run, baseline)
     return BaselineTest(
         difference=comparison.difference,

@@ -72,6 +72,12 @@ def different_settings(run: Run, baseline: Run) -> str:
     return _in_words(differing(*both))
 
 
+def all_differences(run: Run, baseline: Run) -> str:
+    """Returns what :func:`different_conditions` and :func:`different_settings` return."""
+    both = (different_conditions(run, baseline), different_settings(run, baseline))
+    return "; ".join(filter(None, both))
+
+
 def _in_words(differences: Iterable[Differing]) -> str:
     words = []
     for name, value, baseline_value in differences:

@@ -32,7 +32,7 @@ def scored_again(system: ComparedSystem, metric: str) -> Score | None:
     recorded = system.run.decoding.score(metric)
     if recorded is None:
         return None
-    score = system.texts.score(METRICS[metric], system.target_lang)
+    score = system.score(METRICS[metric])
     if abs(score.value - recorded.value) > 0.005:
         raise UserError(
             f"{system.label}: its hypotheses have {score.value:.2f} {metric}, and "

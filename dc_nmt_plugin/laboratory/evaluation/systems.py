@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
 from ...errors import UserError
 from ...flags import setting_name
 from ...runs.finding import Run, is_run, located
+from ...runs.record import Score
 from ..table import chosen_names, distinguished
 from .generated import check_free, kind_of
 from .metrics import METRICS, Metric, default_bleu
@@ -37,6 +38,13 @@ class ComparedSystem:
     texts: Texts  # both sides, checked
     target_lang: str  # two letters
     run: Run | None  # None for plain text
+    _scores: dict[str, Score] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def score(self, metric: Metric) -> Score:
+        """Returns the score of the text, which is computed once."""
+        if metric.name not in self._scores:
+            self._scores[metric.name] = self.texts.score(metric, self.target_lang)
+        return self._scores[metric.name]
 
 
 def table_labels(items: Sequence[Run | Path]) -> list[str]:
@@ -148,7 +156,7 @@ def sides_of(systems: Sequence[ComparedSystem], metric: Metric) -> dict[str, Sid
     return sides
 
 
-def words_of(lines: Sequence[str], metric: Metric, language: str) -> list[str]:
+def metric_words(lines: Sequence[str], metric: Metric, language: str) -> list[str]:
     """Returns lines with spaces between the words that a metric of BLEU counts."""
     return list(map(metric.make(language).tokenizer, metric.prepared(lines)))
 

@@ -1,10 +1,10 @@
-"""Writes the page: gathers the parts, and fills the template ``page.html``."""
+"""Writes the page: gathers the sections, and fills the template ``page.html``."""
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
@@ -50,7 +50,7 @@ class PageTable:
 
 
 @dataclass
-class Part:
+class Section:
     """A section of the page; what is not there is left out, with a line that says why."""
 
     title: str
@@ -81,7 +81,7 @@ def write_page(
     """
     warnings = dict.fromkeys(line for system in systems for line in system.texts.warnings)
     named = _named(runs)
-    parts = [
+    sections = [
         _learning(named, list(runs)),
         _settings(runs),
         _words(systems, table.metric),
@@ -105,7 +105,7 @@ def write_page(
             "each run as a dot, means, and the 95% interval of the difference to the baseline",
             partial(draw_results, tables=[table]),
         ),
-        parts=parts,
+        sections=sections,
     )
     with making(folder) as new:
         (new / "index.html").write_text(text, encoding="utf-8")
@@ -142,100 +142,118 @@ def _named(runs: Mapping[str, Sequence[Run]]) -> dict[str, Run]:
     return named
 
 
-def _learning(runs: Mapping[str, Run], systems: Sequence[str]) -> Part:
+def _learning(runs: Mapping[str, Run], systems: Sequence[str]) -> Section:
     """Returns the learning curves of all runs in one picture."""
-    part, found = Part("Learning curves"), {}
+    section, found = Section("Learning curves"), {}
     for name, run in runs.items():
         try:
             found[name] = curves.measure(run.path.parent)
         except UserError as error:
-            part.left_out.append(_without_folders(error))
+            section.left_out.append(_without_folders(error))
     logged = {number for result in found.values() for number in result.curves}
     numbers = [number for number in CURVES if number in logged]
     if numbers:
         draw = partial(curves.draw, results=found, systems=systems, numbers=numbers)
-        part.pictures.append(_picture("losses and BLEU against updates", draw))
-    return part
+        section.pictures.append(_picture("losses and BLEU against updates", draw))
+    return section
 
 
-def _settings(runs: Mapping[str, Sequence[Run]]) -> Part:
+def _settings(runs: Mapping[str, Sequence[Run]]) -> Section:
     """Returns the settings that differ from the baseline's, and what made each system."""
-    part = Part("How the systems differ")
-    settings: dict[str, dict[str, Any]] = {}
-    for label, of_row in runs.items():
-        for run in of_row[:1]:  # the others differ in the seed alone
-            settings[label] = all_conditions(run) | full_search(run.decoding.search)
-    if not settings:
-        part.left_out.append("no run is here")
-        return part
-    baseline = next(iter(settings.values()))
-    names = [found.name for other in settings.values() for found in differing(baseline, other)]
+    section = Section("How the systems differ")
+    known = {label: of_row for label, of_row in runs.items() if of_row}
+    if not known:
+        section.left_out.append("no run is here")
+        return section
+    # the other runs of a row differ in the seed alone
+    rows = _differing_settings([of_row[0] for of_row in known.values()])
+    made = list(map(_made, known.values()))
+    for name in made[0]:
+        values = [facts[name] for facts in made]
+        if any(values):
+            rows.append([name, *values])
+    about = "settings that are not the same, and how the runs were made; empty: not recorded"
+    section.tables.append(PageTable(about, ["", *known], rows))
+    return section
+
+
+def _differing_settings(runs: Sequence[Run]) -> list[list[str]]:
+    """Returns each setting in which a run differs from the first one, with the values of all."""
+    settings = [all_conditions(run) | full_search(run.decoding.search) for run in runs]
+    names = [found.name for other in settings for found in differing(settings[0], other)]
     rows = []
     for name in dict.fromkeys(names):
-        values = [known.get(name, NOT_GIVEN) for known in settings.values()]
+        values = [known.get(name, NOT_GIVEN) for known in settings]
         rows.append([name, *("" if value is None else shown(value) for value in values)])
-    made = [_made(runs[label]) for label in settings]
-    for name in made[0]:
-        if any(facts[name] for facts in made):
-            rows.append([name, *(facts[name] for facts in made)])
-    about = "settings that are not the same, and how the runs were made; empty: not recorded"
-    part.tables.append(PageTable(about, ["", *settings], rows))
-    return part
+    return rows
 
 
 def _made(runs: Sequence[Run]) -> dict[str, str]:
     """Returns how the runs of a system were made: fact → its values, as recorded."""
-    starts = [start for run in runs for start in run.record.starts]
+    records = [run.record for run in runs]
+    starts = [start for record in records for start in record.starts]
     versions = [start.versions for start in starts]
-    versions = versions or [run.record.training.versions for run in runs]
-    values = {
-        "training text": [(run.record.data.text or "")[:12] for run in runs],
-        "commit": [(start.commit or "")[:12] for start in starts],
-        "versions": [", ".join(map(" ".join, of_run.items())) for of_run in versions],
-        "device": [run.record.training.device or "" for run in runs],
-        "date": [(start.date or "")[:10] for start in starts],
+    versions = versions or [record.training.versions for record in records]
+    return {
+        "training text": _each_once((record.data.text for record in records), 12),
+        "commit": _each_once((start.commit for start in starts), 12),
+        "versions": _each_once(", ".join(map(" ".join, each.items())) for each in versions),
+        "device": _each_once(record.training.device for record in records),
+        "date": _each_once((start.date for start in starts), 10),
     }
-    return {name: "; ".join(dict.fromkeys(filter(None, of))) for name, of in values.items()}
 
 
-def _words(systems: Sequence[ComparedSystem], metric: str) -> Part:
+def _each_once(values: Iterable[str | None], letters: int | None = None) -> str:
+    """Returns the known values, or their first letters."""
+    return "; ".join(dict.fromkeys(value[:letters] for value in values if value))
+
+
+def _words(systems: Sequence[ComparedSystem], metric: str) -> Section:
     """Returns the comparison of compare-mt."""
-    part = Part("Words and sentences")
+    section = Section("Words and sentences")
     if not systems:
-        part.left_out.append("the text of the test set is not here")
-        return part
+        section.left_out.append("the text of the test set is not here")
+        return section
     names = ", ".join(system.run.record.name if system.run else system.label for system in systems)
-    part.about.append(f"One run of each system is compared by compare-mt: {names}.")
+    section.about.append(f"One run of each system is compared by compare-mt: {names}.")
     words = Words(systems, METRICS[metric])
     for chart in (words.by_length(), words.by_frequency()):
         about = f"{chart.y} by {chart.x}"
-        part.pictures.append(_picture(about, partial(draw_charts, charts=[chart])))
+        section.pictures.append(_picture(about, partial(draw_charts, charts=[chart])))
         rows = [[label, *(f"{bar:.3g}" for bar in bars)] for label, bars in chart.bars.items()]
-        part.tables.append(PageTable(about, ["system", *chart.groups], rows))
-    part.examples = words.examples()
-    return part
+        section.tables.append(PageTable(about, ["system", *chart.groups], rows))
+    section.examples = words.examples()
+    return section
 
 
-def _attention(runs: Mapping[str, Run], sentences: Sequence[int]) -> Part:
+def _attention(runs: Mapping[str, Run], sentences: Sequence[int]) -> Section:
     """Returns the attention of each run that has a checkpoint, sentence by sentence."""
-    part = Part("Attention")
+    section = Section("Attention")
     without = [name for name, run in runs.items() if of_run(run.folder) is None]
     if without or not runs:
-        part.left_out.append(f"there is no checkpoint of {', '.join(without) or 'any system'}")
+        section.left_out.append(f"there is no checkpoint of {', '.join(without) or 'any system'}")
     pictures: dict[int, list[Picture]] = {number: [] for number in sentences}
     for name in [name for name in runs if name not in without]:
         try:
-            (trained,) = find_runs([runs[name].path.parent], names=[name])
-            subset = runs[name].decoding.subset
-            if not any(trained.data.glob(f"{subset}.*")):
-                part.left_out.append(f"{name}: its binarised test set is not here")
-                continue
-            subject = Subject(trained, subset=subset)
-            for number in sentences:
-                about = f"sentence {number}, {name}: attention in the last layers"
-                found = {name: matrix.measure(subject, index=number)}
-                pictures[number].append(_picture(about, partial(matrix.draw, results=found)))
+            for number, picture in _attention_of(name, runs[name], sentences):
+                pictures[number].append(picture)
         except UserError as error:
-            part.left_out.append(_without_folders(error))
-    part.pictures = [picture for of_sentence in pictures.values() for picture in of_sentence]
-    return part
+            section.left_out.append(_without_folders(error))
+    section.pictures = [picture for of_sentence in pictures.values() for picture in of_sentence]
+    return section
+
+
+def _attention_of(name: str, run: Run, sentences: Sequence[int]) -> Iterator[tuple[int, Picture]]:
+    """Yields each sentence with the attention of a run.
+
+    Raises:
+        UserError: the text is not here, or the model has no attention
+    """
+    (trained,) = find_runs([run.path.parent], names=[name])
+    if not any(trained.data.glob(f"{run.decoding.subset}.*")):
+        raise UserError(f"{name}: its binarised test set is not here")
+    subject = Subject(trained, subset=run.decoding.subset)
+    for number in sentences:
+        found = {name: matrix.measure(subject, index=number)}
+        about = f"sentence {number}, {name}: attention in the last layers"
+        yield number, _picture(about, partial(matrix.draw, results=found))

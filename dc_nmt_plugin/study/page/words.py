@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...laboratory.evaluation.metrics import METRICS, Metric, default_bleu
-from ...laboratory.evaluation.systems import ComparedSystem, sides_of, words_of
+from ...laboratory.evaluation.systems import ComparedSystem, metric_words, sides_of
 from ..analysis.figure import Chart
 
 EXAMPLES = 3  # sentences that are better, and as many that are worse
@@ -49,7 +49,7 @@ class Words:
         self.reference = sides[systems[0].label].references
         self.hypotheses = {label: side.hypotheses for label, side in sides.items()}
         texts = [self.reference, *self.hypotheses.values()]
-        lines = [words_of(text, metric, language) for text in texts]
+        lines = [metric_words(text, metric, language) for text in texts]
         self._reference, *self._systems = [[line.split() for line in text] for text in lines]
         self._lowercase = metric.lowercase
 
