@@ -20,14 +20,17 @@ from dc_nmt_plugin import __path__ as plugin
 from dc_nmt_plugin.laboratory.table import format_table
 
 # arguments: language, text, file to write
-SACREMOSES = """import sys; from sacremoses import MosesTokenizer
-moses = MosesTokenizer(sys.argv[1]); out = open(sys.argv[3], "w", encoding="utf-8")
-for line in open(sys.argv[2], encoding="utf-8"):
-    print(moses.tokenize(line, return_str=True), file=out)"""
-OURS = """import sys; from dc_nmt_plugin.laboratory.raw_text.moses import FastMoses
-moses = FastMoses(sys.argv[1]); out = open(sys.argv[3], "w", encoding="utf-8")
-for line in open(sys.argv[2], encoding="utf-8"):
-    print(moses(line), file=out)"""
+TOKENISE = """import sys
+language, text, to = sys.argv[1:]
+{}
+with open(text, encoding="utf-8") as lines, open(to, "w", encoding="utf-8") as out:
+    for line in lines:
+        print(tokenize(line), file=out)"""
+SACREMOSES = TOKENISE.format("""from functools import partial
+from sacremoses import MosesTokenizer
+tokenize = partial(MosesTokenizer(language).tokenize, return_str=True)""")
+OURS = TOKENISE.format("""from dc_nmt_plugin.laboratory.raw_text.moses import FastMoses
+tokenize = FastMoses(language)""")
 
 
 def measure(words: list[str], log: Path) -> tuple[float, float, float]:

@@ -75,8 +75,11 @@ def binarise(path: str, binarizer: Any, prefix: str, workers: int) -> BinarizeSu
         return None
     parts = [(f"{prefix}.pt{n}.bin", part) for n, part in enumerate(pairwise(offsets))]
     work = partial(_binarise_part, path, binarizer)
-    with Pool(workers) as pool:
-        results = pool.starmap(work, parts, chunksize=1)
+    if workers == 1:  # a process more would import fairseq again where Python makes no fork
+        results = [work(*parts[0])]
+    else:
+        with Pool(workers) as pool:
+            results = pool.starmap(work, parts, chunksize=1)
     summary = BinarizeSummary()
     with open(data_file_path(prefix), "wb") as whole:
         for (name, _), (_, counts) in zip(parts, results, strict=True):
