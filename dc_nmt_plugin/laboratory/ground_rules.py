@@ -144,7 +144,7 @@ def check_decoding(net: Any) -> None:
     _equal(torch.stack(steps, dim=1), full, 1e-5, "a decoding step differs from the whole prefix")
 
 
-def decoded(net: Any, batch: Mapping[str, Any]) -> Tensor:
+def step_outputs(net: Any, batch: Mapping[str, Any]) -> Tensor:
     """Decodes a batch's target step by step, and returns the outputs of all steps."""
     inputs = batch["net_input"]
     prefix, encoded = inputs["prev_output_tokens"], net.encoder(inputs["src_tokens"])
@@ -203,11 +203,11 @@ def slope_and_gradient(
 def check_beam_search(net: Any) -> None:
     """This package's beam search and fairseq's find the same translations."""
     batch, words = usual_batch(), dictionary()
-    ours, theirs = (
+    found, expected = (
         search([net], words, beam_size=3, max_len_b=8).generate([net], batch)
         for search in (BeamSearchGenerator, SequenceGenerator)
     )
-    for one, other in zip(ours, theirs, strict=True):
+    for one, other in zip(found, expected, strict=True):
         if [row["tokens"].tolist() for row in one] != [row["tokens"].tolist() for row in other]:
             raise BrokenRule("the two beam searches find other translations")
 
@@ -305,7 +305,7 @@ def _running(models: Models) -> None:
             loss = float(joint_loss(net, batch).detach())
             if not abs(loss) < float("inf"):
                 raise BrokenRule(f"the loss is {loss}")
-    decoded(net, usual_batch())
+    step_outputs(net, usual_batch())
 
 
 def _initial_weights(models: Models) -> None:
@@ -352,11 +352,14 @@ def _state(models: Models) -> None:
         for others in _other_batches():
             net(**others["net_input"])
             if not training:
-                decoded(net, others)
+                step_outputs(net, others)
             output = seeded(net)(**batch)[0]
             _equal(output, expected, 1e-6, "the outputs depend on an earlier batch: it is kept")
             if not training:
-                steps, alone = decoded(net, usual_batch()), decoded(models.model(), usual_batch())
+                steps, alone = (
+                    step_outputs(net, usual_batch()),
+                    step_outputs(models.model(), usual_batch()),
+                )
                 _equal(steps, alone, 1e-6, "decoding depends on an earlier batch: it is kept")
         with torch.enable_grad():
             net(**batch)
@@ -476,18 +479,21 @@ def _flags(models: Models) -> None:
         seeded(net, seed)(**batch)
     if torch.equal(outputs[0], outputs[-1]):
         raise BrokenRule(f"--attention-dropout changes nothing in training ({name})")
-    biases = []
-    for settings in ({}, {"no_attention_bias": True}):
-        parts = models.modules(models.model(**settings)).values()
-        names = [name for part in parts for name, _ in part.named_parameters()]
-        biases.append([name for name in names if name.endswith("bias")])
-    if biases[0] and len(biases[0]) == len(biases[1]):
-        raise BrokenRule(f"--no-attention-bias changes nothing ({biases[0][0]} is left)")
+    usual, left = _biases(models), _biases(models, no_attention_bias=True)
+    if usual and len(usual) == len(left):
+        raise BrokenRule(f"--no-attention-bias changes nothing ({usual[0]} is left)")
     if issubclass(models.class_, MultiHeadSelfAttention):
         nets = (models.model(positions="rotary"), models.model(no_token_positional_embeddings=True))
         seen, unseen = (net.eval()(**batch)[0] for net in nets)
         if torch.equal(seen, unseen):
             raise BrokenRule("--positions rotary changes nothing: attend() uses self.positions")
+
+
+def _biases(models: Models, **settings: Any) -> list[str]:
+    """Returns the names of the mechanism's biases in a model."""
+    parts = models.modules(models.model(**settings)).values()
+    names = [name for part in parts for name, _ in part.named_parameters()]
+    return [name for name in names if name.endswith("bias")]
 
 
 def _lengths(models: Models) -> None:
@@ -512,7 +518,7 @@ def _lengths(models: Models) -> None:
             _check_finite_gradients(net)
             net.zero_grad()
             if length < LENGTHS[-1]:
-                steps, full = decoded(net, short), net(**short["net_input"])[0]
+                steps, full = step_outputs(net, short), net(**short["net_input"])[0]
                 _equal(steps, full, 1e-4, "a decoding step differs from the whole prefix")
 
 
@@ -575,7 +581,7 @@ def _half_precision(models: Models) -> None:
                 models.watched(models.model().half())(**batch["net_input"])
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=amp):
                 loss = joint_loss(net, batch)
-                decoded(net, batch)
+                step_outputs(net, batch)
             loss.backward()
             if not abs(float(loss.detach()) - exact) <= tolerance * exact:
                 raise BrokenRule(f"the loss is {float(loss.detach()):.4g}, not {exact:.4g}")
@@ -587,7 +593,7 @@ def _another_device(models: Models) -> None:
     net, batch = models.model().to(META), on_meta(usual_batch())
     with models.under("on another device"), on_another_device() as on_cpu:
         joint_loss(net.train(), batch).backward()
-        decoded(net.eval(), batch)
+        step_outputs(net.eval(), batch)
     if on_cpu:
         names = ", ".join(sorted(set(on_cpu)))
         raise BrokenRule(f"a tensor is made on the CPU ({names}): give it the device of another")
@@ -732,7 +738,7 @@ def _use_everything(models: Models, settings: Mapping[str, Any]) -> None:
         net.eval()
         with recording(net):
             joint_loss(net, usual_batch())
-        decoded(net, usual_batch())
+        step_outputs(net, usual_batch())
     except Exception:
         if not settings:
             raise

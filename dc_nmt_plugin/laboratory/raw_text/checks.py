@@ -245,8 +245,8 @@ def _shifted(source: Scan, target: Scan) -> Finding | None:
         end = int(gains.argmax())
         start = int(sums[: end + 1].argmin())
         # means are 2 without correlation; 300 and 0.6 are far above what chance makes of any text
-        fits = neighbour[start:end].mean() < 1.4 if end > start else False
-        if fits and gains[end] > max(most, LEAST_GAIN, 0.6 * (end - start)):
+        is_shift = gains[end] > max(most, LEAST_GAIN, 0.6 * (end - start))
+        if is_shift and neighbour[start:end].mean() < 1.4:
             most = gains[end]
             where = end - start, start + 1, source.name, target.lines
             found = Finding("shifted", target.name, *where)
