@@ -33,6 +33,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def no_space(error: BaseException | str) -> str | None:
     """Returns why the disk cannot be written, if an exception or output means that, else None."""
+    if isinstance(error, UserError):
+        return None  # it names the place already
     # torch's writer keeps the system's reason for itself, in two ways
     if isinstance(error, RuntimeError) and re.search("inline_container.cc|iostream", str(error)):
         return os.strerror(errno.ENOSPC)

@@ -151,7 +151,8 @@ def test_a_full_disk(recipe, unbroken, tmp_path):
         assert begin(folder, limit).wait() == 1
         lines = log.read_text().splitlines()
         assert step in [line for line in lines if line.startswith("[")][-1], lines
-        assert "error: " in lines[-1] and re.search(f"({NO_SPACE}): make room", lines[-1]), lines
+        message = rf"error: {re.escape(str(folder))}\S*: ({NO_SPACE}): make room"
+        assert re.search(message, lines[-1]), lines
         assert not list(folder.rglob("*.part")) and not list(folder.rglob("*.tmp"))
     good(folder)
     assert differences(folder, unbroken) == []
