@@ -66,7 +66,9 @@ def _text(args: argparse.Namespace) -> None:
     from ..recipes.splits import make_text
 
     sources = Sources(load(args.task), args.raw, args.downloads)
-    make_text(Corpora(sources, args.work, args.sample, args.any_counts), args.out)
+    corpora = Corpora(sources, args.work, args.sample, args.any_counts)
+    make_text(corpora, args.out)
+    corpora.remove_texts()
 
 
 def _learn(args: argparse.Namespace) -> None:

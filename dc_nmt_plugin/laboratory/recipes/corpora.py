@@ -28,6 +28,8 @@ ALLOWED = ("mojibake", "tab")  # a published corpus is used with all its faults
 class Corpora:
     """Manages the corpora of a recipe: ``folder/PART`` has ``raw.LANG`` and ``tok.LANG``.
 
+    An interrupted preparation continues with them. They go when the sets are written.
+
     Args:
         sources: files of the recipe
         folder: where the text is put
@@ -55,7 +57,7 @@ class Corpora:
             return False
         folder = self.folder / part.name
         stamp = stamp_of({"limit": self.limit, **self.recipe.text_facts()})
-        if is_made(folder, stamp):
+        if is_made(folder, stamp) and all(path.is_file() for path in self._texts(part)):
             self.say(f"{part.name}: done before")
             return True
         with making_once(folder, stamp) as to:
@@ -99,6 +101,16 @@ class Corpora:
         folder = self.folder / part.name
         first, second = (stream_lines(folder / f"{kind}.{code}") for code in self.recipe.pair)
         return zip(first, second, strict=True)
+
+    def _texts(self, part: Part) -> list[Path]:
+        names = [f"{kind}.{language}" for kind in ("raw", "tok") for language in self.recipe.pair]
+        return [self.folder / part.name / name for name in names]
+
+    def remove_texts(self) -> None:
+        """Removes the text of all corpora; their folders stay and say which ones were read."""
+        for part in self.recipe.task.parts.values():
+            for path in self._texts(part):
+                path.unlink(missing_ok=True)
 
     def _files(self, part: Part) -> list[str]:
         return sorted({part.member(language)[0] for language in self.recipe.pair})

@@ -175,6 +175,7 @@ def test_text_that_changed_is_noticed(here, capsys):
     before = load("mine").text_facts()
     assert cli.main(["recipe", "text", "mine", "--work", "w", "--out", "to"]) == 0
     assert len(read_lines(here / "to/test.en")) == 20
+    assert list((here / "w").rglob("*.en")) == [], "intermediate copies are removed"
     # also a change that keeps the size
     (here / "t.en").write_text("\n".join(reversed(read_lines(here / "t.en"))) + "\n", "utf-8")
     later = (here / "t.en").stat().st_mtime + 10
