@@ -8,7 +8,7 @@ from pathlib import Path
 from ...errors import UserError, counted, notify
 from ...text.lines import opened
 from ..raw_text.checks import UNUSABLE, refuse, scan_groups, shared_lines
-from .parser import Parser
+from .parser import HELP, Parser
 
 
 def main(argv: Sequence[str]) -> int:
@@ -27,6 +27,7 @@ def main(argv: Sequence[str]) -> int:
         help="compare numbers of lines alone: FILE, and what a tool made of it (text, or an .idx "
         "of fairseq-preprocess)",
     )  # fmt: skip
+    parser.add_argument("--report", type=Path, metavar="FILE", help=HELP["--report"])
     args = parser.parse_args(argv)
     files: list[Path] = args.files
     if len(files) % 2 and (len(files) > 1 or args.counts):
@@ -36,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
         for before, after in groups:
             _check_same_count(before, after)
         return 0
-    scans, findings = scan_groups(groups)
+    scans, findings = scan_groups(groups, args.report)
     if findings:
         notify(*findings, "", out=True)
     refuse(findings, UNUSABLE)

@@ -10,6 +10,7 @@ from typing import Any
 from ...errors import notify
 from ...text.languages import language
 from ...text.segmentation import SEGMENTERS, SUBWORD_NMT
+from .parser import HELP as OPTIONS
 from .parser import Parser, number, values_of
 
 HELP = {
@@ -45,6 +46,7 @@ def parser() -> Parser:
     add("--bpe", type=number(1), metavar="N", help=HELP["--bpe"])
     add("--segment", choices=SEGMENTERS, default=SUBWORD_NMT.name, help=HELP["--segment"])
     add("--like", metavar="TASK", help=HELP["--like"])
+    add("--report", type=Path, metavar="FILE", help=OPTIONS["--report"])
     return parser
 
 

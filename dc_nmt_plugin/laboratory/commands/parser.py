@@ -35,6 +35,8 @@ HELP = {
     "--raw": "folder with files that you have, packed or unpacked",
     "--downloads": "folder of downloaded files; default: DC_NMT_DOWNLOADS, else runs/downloads",
     "--any-counts": "continue although the numbers of lines are not the published ones",
+    "--report": "write each line with a problem to FILE: file, line, kind and example, with tabs "
+    "between them",
     "--size": "such as big; base is the size without a name; default: the paper's",
     "--like": "train with the settings of another paper, such as context-aware for its baseline; "
     "default: the recipe's choice for ARCH",

@@ -9,15 +9,17 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 from unicodedata import is_normalized, normalize
 
 import numpy as np
 import regex
 
 from ...errors import UserError, counted
+from ...files import writing
 from ...text.languages import is_spaceless
 from ...text.lines import character, stream_lines
 
@@ -27,6 +29,8 @@ SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")  # in every dictionary of fairseq
 NOTHING = 0  # the number of a line without visible characters
 LAGS = (-1, 1, -2, 2, -3, 3)  # lines that may be missing on one side
 LEAST_GAIN = 300.0  # of squared differences of lengths, where lines are shifted
+LONGEST = 65_535  # characters of a line that are counted
+BLOCK = 1 << 18  # lines at a time: temporary arrays of all lines would be most of the memory
 
 _SYMBOL = re.compile(rf"(?<!\S)(?:{'|'.join(SYMBOLS)})(?!\S)")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
@@ -136,34 +140,36 @@ class Scan:
     name: str
     lines: int
     texts: Any  # (lines) a number each, equal for lines that differ only in spaces and case
-    lengths: Any  # (lines) in characters
+    lengths: Any  # (lines) in characters, at most LONGEST
     characters: set[str]
     findings: list[Finding]  # in the order of KINDS
     composed: int  # lines with letters in Unicode's form NFC
 
 
-def scan_lines(name: object, lines: Iterable[str]) -> Scan:
-    """Scans the lines of a text, without their ends."""
+def scan_lines(name: object, lines: Iterable[str], report: TextIO | None = None) -> Scan:
+    """Scans the lines of a text, without their ends; writes each problem into the report."""
     head: list[str] = []
-    texts, lengths, characters = array("q"), array("i"), set[str]()
+    texts, lengths, characters = array("q"), array("H"), set[str]()
     counts: dict[str, tuple[int, int, str]] = {}  # kind → lines, first line, example
     composed = 0
     for number, line in enumerate(lines, start=1):
         if number <= HEAD:
             head.append(line)
         texts.append(hash(bare(line)) if is_visible(line) else NOTHING)
-        lengths.append(len(line))
+        lengths.append(min(len(line), LONGEST))
         characters.update(line)
         composed += is_composed(line)
         for kind, example in _problems(line):
             before, first, first_example = counts.get(kind, (0, number, example))
             counts[kind] = (before + 1, first, first_example)
+            if report:
+                print(name, number, kind, example.strip(), sep="\t", file=report)
     sign = None if is_spaceless(None, head) else tokenized_sign(head)
     if sign:
         counts["tokenized"] = sign
         counts.pop("entities", None)  # which Moses' tokeniser writes
     findings = [Finding(k, str(name), *counts[k], len(texts)) for k in KINDS if k in counts]
-    numbers = np.frombuffer(texts, np.int64), np.frombuffer(lengths, np.int32)
+    numbers = np.frombuffer(texts, np.int64), np.frombuffer(lengths, np.uint16)
     return Scan(str(name), len(texts), *numbers, characters, findings, composed)
 
 
@@ -198,13 +204,20 @@ def _example(kind: str, line: str, match: str) -> str:
     return match.strip()
 
 
-def scan_groups(groups: Sequence[Sequence[Path]]) -> tuple[list[list[Scan]], list[Finding]]:
+def scan_groups(
+    groups: Sequence[Sequence[Path]], report: Path | None = None
+) -> tuple[list[list[Scan]], list[Finding]]:
     """Returns the scans of each group's files, one file or a pair, and all findings.
+
+    Args:
+        groups: files
+        report: file to write: file, line, kind of :data:`KINDS` and example of each problem
 
     Raises:
         UserError: a file cannot be read, or the files of a pair have different numbers of lines
     """
-    scans = [[scan_lines(path, stream_lines(path)) for path in group] for group in groups]
+    with writing(report) if report else nullcontext() as out:
+        scans = [[scan_lines(path, stream_lines(path), out) for path in group] for group in groups]
     for group in scans:
         _check_parallel(group)
     # text in Unicode's form NFD is a problem only where its language has text in NFC too
@@ -227,30 +240,76 @@ def _check_parallel(group: Sequence[Scan]) -> None:
             )
 
 
+def blocks(values: Any) -> Iterator[Any]:
+    """Yields an array in pieces of at most BLOCK lines."""
+    for start in range(0, len(values), BLOCK):
+        yield values[start : start + BLOCK]
+
+
+def is_in(texts: Any, others: Any) -> Any:
+    """Returns for each text whether `others` have it, as :func:`numpy.isin` in little memory."""
+    found = np.zeros(len(texts), bool)
+    for mask, part in zip(blocks(found), blocks(texts), strict=True):
+        for other in blocks(others):
+            mask |= np.isin(part, other)
+    return found
+
+
 def _shifted(source: Scan, target: Scan) -> Finding | None:
     """Returns where lines of two sides begin to translate their neighbours, by their lengths."""
-    one, two = (np.log1p(scan.lengths, dtype=np.float32) for scan in (source, target))
-    if not (one.std() and two.std()):
+    one, two = _standard_scores(source.lengths), _standard_scores(target.lengths)
+    if one is None or two is None:
         return None
-    one, two = ((side - side.mean()) / side.std() for side in (one, two))
     most, found = 0.0, None
     for lag in LAGS:
         # line n beside line n of the other side, and beside its neighbour
         first = max(0, -lag)
-        last = len(one) - max(0, lag)
-        here = (one[first:last] - two[first:last]) ** 2
-        neighbour = (one[first:last] - two[first + lag : last + lag]) ** 2
-        sums = np.concatenate([[0.0], np.cumsum(here - neighbour)])
-        gains = sums - np.minimum.accumulate(sums)
-        end = int(gains.argmax())
-        start = int(sums[: end + 1].argmin())
+        last = source.lines - max(0, lag)
+        lengths = source.lengths[first:last]
+        here, neighbour = target.lengths[first:last], target.lengths[first + lag : last + lag]
+        sides = zip(blocks(lengths), blocks(here), blocks(neighbour), strict=True)
+        gain, start, end = _greatest_sum(
+            (one[a] - two[b]) ** 2 - (one[a] - two[c]) ** 2 for a, b, c in sides
+        )
         # means are 2 without correlation; 300 and 0.6 are far above what chance makes of any text
-        is_shift = gains[end] > max(most, LEAST_GAIN, 0.6 * (end - start))
-        if is_shift and neighbour[start:end].mean() < 1.4:
-            most = gains[end]
+        if gain <= max(most, LEAST_GAIN, 0.6 * (end - start)):
+            continue
+        if ((one[lengths[start:end]] - two[neighbour[start:end]]) ** 2).mean() < 1.4:
+            most = gain
             where = end - start, start + 1, source.name, target.lines
             found = Finding("shifted", target.name, *where)
     return found
+
+
+def _standard_scores(lengths: Any) -> Any:
+    """Returns (LONGEST + 1) the standard score of each length's logarithm; None for one length."""
+    counts = sum(np.bincount(block, minlength=LONGEST + 1) for block in blocks(lengths))
+    logs = np.log1p(np.arange(LONGEST + 1), dtype=np.float32)
+    logs -= np.average(logs, weights=counts)
+    deviation = np.sqrt(np.average(logs**2, weights=counts))
+    return logs / deviation if deviation else None
+
+
+def _greatest_sum(values: Iterable[Any]) -> tuple[float, int, int]:
+    """Returns the greatest sum of neighbouring values, their first place and that behind them.
+
+    Args:
+        values: in blocks
+    """
+    most, start, end = 0.0, 0, 0
+    before, lowest, lowest_at, place = 0.0, 0.0, 0, 0  # sums of all values up to a place
+    for block in values:
+        sums = np.concatenate([[lowest], before + np.cumsum(block, dtype=np.float64)])
+        gains = sums - np.minimum.accumulate(sums)
+        last = int(gains.argmax())
+        low = int(sums[: last + 1].argmin())
+        if gains[last] > most:
+            most, start, end = float(gains[last]), place + low if low else lowest_at, place + last
+        low = int(sums.argmin())
+        if low:
+            lowest, lowest_at = float(sums[low]), place + low
+        before, place = float(sums[-1]), place + len(block)
+    return most, start, end
 
 
 def unseen_characters(train: Scan, other: Scan) -> list[str]:
@@ -274,7 +333,7 @@ def shared_lines(sets: Sequence[Sequence[Scan]]) -> list[str]:
     for number, first in enumerate(sets):
         for other in sets[number + 1 :]:
             for one, two in zip(first, other, strict=True):
-                places = np.flatnonzero(np.isin(two.texts, one.texts) & (two.texts != NOTHING))
+                places = np.flatnonzero(is_in(two.texts, one.texts) & (two.texts != NOTHING))
                 if len(places) * RARE > two.lines:
                     sentences.append(
                         f"{two.name}: {len(places):,} of {two.lines:,} lines are also in "

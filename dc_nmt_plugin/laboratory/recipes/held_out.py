@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from ...errors import UserError
-from ..raw_text.checks import NOTHING, Scan
+from ..raw_text.checks import NOTHING, Scan, blocks, is_in
 
 MOST = 1000  # pairs of a set that dc-nmt new holds out, and at most a twentieth of the text
 SEED = 1  # of its choice
@@ -59,14 +60,17 @@ def lines_that_occur_once(
         UserError: too few pairs
     """
     source, target = (side.texts for side in scans["train"])
-    first, second = (np.log(side.lengths + 1.0) for side in scans["train"])
-    others = [sides[0].texts for split, sides in scans.items() if split != "train"]
-    good = ~np.isin(source, np.concatenate(others)) if others else np.full(len(source), True)
+    good = source != target
+    for split, sides in scans.items():
+        if split != "train":
+            good &= ~is_in(source, sides[0].texts)
     for texts in (source, target):
-        values, counts = np.unique(texts, return_counts=True)
-        good &= np.isin(texts, values[counts == 1]) & (texts != NOTHING)
-    good &= source != target
-    good &= abs(first - second - np.median(first - second)) < np.log(UNLIKE)
+        good &= _occur_once(texts) & (texts != NOTHING)
+    one, two = (side.lengths for side in scans["train"])
+    ratios = np.log1p(one, dtype=np.float32)
+    ratios -= np.log1p(two, dtype=np.float32)
+    ratios -= np.median(ratios)
+    good &= abs(ratios) < np.log(UNLIKE)
     places = np.flatnonzero(good)
     size = min(MOST, len(source) // 20)
     if len(places) < size * len(sets):
@@ -76,3 +80,14 @@ def lines_that_occur_once(
         )
     drawn = random.Random(SEED).sample(range(len(places)), size * len(sets))
     return {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}
+
+
+def _occur_once(texts: Any) -> Any:
+    """Returns for each text whether it is there once."""
+    ordered = np.sort(texts)
+    once = np.empty(len(texts), bool)
+    for mask, block in zip(blocks(once), blocks(texts), strict=True):
+        following = np.searchsorted(ordered, block) + 1
+        mask[:] = ordered[np.minimum(following, len(ordered) - 1)] != block
+        mask |= following == len(ordered)
+    return once

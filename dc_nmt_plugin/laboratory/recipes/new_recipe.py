@@ -93,6 +93,7 @@ class NewOptions:
     bpe: int | None = None  # number of BPE operations, or pieces; None: by the size of the text
     segment: str = "subword-nmt"  # program that segments, of SEGMENTERS
     like: str | None = None  # task whose settings are taken
+    report: Path | None = None  # file to write: each line with a problem
 
 
 def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
@@ -120,7 +121,7 @@ def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
                 f"--{split}: {paths[0]} and {paths[1]} are {' and '.join(found)} by their "
                 f"endings, and --train is {' and '.join(languages)}, in this order"
             )
-    scans = _check(files, options.tokenized)
+    scans = _check(files, options)
     with making(options.folder) as folder:
         notes = _write(folder, options, files, languages, scans)
     return Recipe(options.folder / OWN), notes
@@ -142,7 +143,7 @@ def _languages(flag: str, paths: Sequence[Path], codes: Sequence[str | None]) ->
     return known[0], known[1]
 
 
-def _check(files: dict[str, Sequence[Path]], tokenized: bool) -> dict[str, list[Scan]]:
+def _check(files: dict[str, Sequence[Path]], options: NewOptions) -> dict[str, list[Scan]]:
     """Returns the scans of both sides of every set.
 
     Raises:
@@ -150,8 +151,8 @@ def _check(files: dict[str, Sequence[Path]], tokenized: bool) -> dict[str, list[
             few pairs, or a problem that makes training or scores meaningless; all problems
             are printed before
     """
-    groups, findings = scan_groups(list(files.values()))
-    if tokenized:  # the user knows it
+    groups, findings = scan_groups(list(files.values()), options.report)
+    if options.tokenized:  # the user knows it
         findings = [f for f in findings if f.kind not in ("tokenized", "entities")]
     scans = dict(zip(files, groups, strict=True))
     if findings:

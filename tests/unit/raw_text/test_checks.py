@@ -9,16 +9,19 @@ from unicodedata import normalize
 import pytest
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.laboratory.raw_text import TextSettings
+from dc_nmt_plugin.laboratory.raw_text import TextSettings, checks
 from dc_nmt_plugin.laboratory.raw_text.checks import (
     SYMBOLS,
     escape_symbols,
     in_form,
     is_decomposed,
+    scan_groups,
     scan_lines,
+    shared_lines,
     unicode_form,
 )
 from dc_nmt_plugin.laboratory.raw_text.preparation import tokenise
+from dc_nmt_plugin.laboratory.recipes.held_out import lines_that_occur_once
 
 PAIRS = 300
 
@@ -194,6 +197,38 @@ def test_the_marks_of_the_tokenizer_split_are_scored(here, capsys):
     words = ["score", "hyp", "--tokenized", "--tokenizer", "split", "--reference", "ref"]
     code, out, err = called(capsys, *words, "--target-lang", "en", "--metrics", "multi-bleu")
     assert code == 0 and "100.00" in out, err
+
+
+def test_the_report_has_every_line_with_a_problem(here, capsys):
+    changed(here / "a.de", once("x\u2028y"))
+    english = read(here / "a.en")
+    write(here / "a.en", [*english[:4], "", *english[5:8], "<pad>", *english[9:]])
+    rows = "a.de\t3\tcontrol\tU+2028\na.en\t5\tblank\t\na.en\t9\tsymbol\t<pad>\n"
+    for command in (["check-text"], ["new", "mine", "--train"]):
+        assert cli.main([*command, "a.de", "a.en", "--report", "all/problems.tsv"]) == 1
+        assert (here / "all/problems.tsv").read_text("utf-8") == rows
+        (here / "all/problems.tsv").unlink()
+
+
+def test_many_lines_are_looked_at_in_blocks(here, monkeypatch):
+    """Positions in the text do not depend on the blocks."""
+    lines = [f"x {n % 1500} " + "y " * ((7 * n * n) % 40) for n in range(2000)]
+    write(here / "a.de", lines)
+    write(here / "a.en", [*(line.upper() + "!" for line in lines[1:]), "end"])
+    write(here / "t.de", lines[:300:7])
+    sides = [here / "a.de", here / "a.en"]
+
+    def found():
+        scans, findings = scan_groups([sides, [here / "t.de", here / "t.de"]])
+        by_set = {"train": scans[0], "test": scans[1]}
+        held_out = lines_that_occur_once(["valid"], by_set)
+        return findings, shared_lines(scans), held_out
+
+    whole = found()
+    (shifted,) = (finding for finding in whole[0] if finding.kind == "shifted")
+    assert shifted.first < 4 and len(whole[1]) and len(whole[2]) == 100
+    monkeypatch.setattr(checks, "BLOCK", 97)
+    assert found() == whole
 
 
 def test_a_line_that_is_lost_on_one_side_is_named(here, capsys):
