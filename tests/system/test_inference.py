@@ -7,10 +7,13 @@ import os
 import random
 import re
 import resource
+import select
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
+import forks
 import numpy as np
 import pytest
 import torch
@@ -119,6 +122,24 @@ def test_more_text_than_memory_is_one_sentence(tmp_path):
     done = start(tmp_path, *words, before=limit)
     assert done.code == 1 and "Traceback" not in done.errors
     assert "error: there is not enough memory" in done.errors.splitlines()[-1]
+
+
+def test_a_program_that_waits_for_each_line():
+    source, sentences = os.pipe()
+
+    def translate():
+        os.dup2(source, 0)
+        os.close(sentences)  # otherwise the input would have no end
+        sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115
+        return cli.main(["translate", str(STANDARD), "--buffer-size", "1", "--cpu"])
+
+    process = forks.Fork(translate, subprocess.PIPE)
+    with os.fdopen(sentences, "w", buffering=1) as write:
+        for sentence in ("A dog.", "Two dogs."):
+            write.write(f"{sentence}\n")
+            assert select.select([process.stdout], [], [], 60)[0], "no answer"
+            assert process.stdout.readline().strip()
+    assert process.stdout.read() == b"" and process.wait() == 0
 
 
 def test_a_closed_output_is_no_error(tmp_path):
