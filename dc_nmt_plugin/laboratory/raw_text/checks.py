@@ -220,14 +220,17 @@ def scan_groups(
         scans = [[scan_lines(path, stream_lines(path), out) for path in group] for group in groups]
     for group in scans:
         _check_parallel(group)
+    return scans, list(dict.fromkeys(_findings(scans)))  # of a file that is given twice once
+
+
+def _findings(groups: Sequence[Sequence[Scan]]) -> Iterator[Finding]:
+    """Yields the problems of each side, then where the sides of a pair are shifted."""
     # text in Unicode's form NFD is a problem only where its language has text in NFC too
-    mixed = [any(s.composed * RARE > s.lines for s in side) for side in zip(*scans, strict=True)]
-    findings = []
-    for group in scans:
+    mixed = [any(s.composed * RARE > s.lines for s in side) for side in zip(*groups, strict=True)]
+    for group in groups:
         for scan, is_mixed in zip(group, mixed, strict=True):
-            findings += [f for f in scan.findings if is_mixed or f.kind != "form"]
-        findings += filter(None, (_shifted(group[0], other) for other in group[1:]))
-    return scans, list(dict.fromkeys(findings))  # of a file that is given twice once
+            yield from (f for f in scan.findings if is_mixed or f.kind != "form")
+        yield from filter(None, (_shifted(group[0], other) for other in group[1:]))
 
 
 def _check_parallel(group: Sequence[Scan]) -> None:
@@ -246,7 +249,7 @@ def blocks(values: Any) -> Iterator[Any]:
         yield values[start : start + BLOCK]
 
 
-def is_in(texts: Any, others: Any) -> Any:
+def contained(texts: Any, others: Any) -> Any:
     """Returns for each text whether `others` have it, as :func:`numpy.isin` in little memory."""
     found = np.zeros(len(texts), bool)
     for mask, part in zip(blocks(found), blocks(texts), strict=True):
@@ -333,7 +336,7 @@ def shared_lines(sets: Sequence[Sequence[Scan]]) -> list[str]:
     for number, first in enumerate(sets):
         for other in sets[number + 1 :]:
             for one, two in zip(first, other, strict=True):
-                places = np.flatnonzero(is_in(two.texts, one.texts) & (two.texts != NOTHING))
+                places = np.flatnonzero(contained(two.texts, one.texts) & (two.texts != NOTHING))
                 if len(places) * RARE > two.lines:
                     sentences.append(
                         f"{two.name}: {len(places):,} of {two.lines:,} lines are also in "

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import UserError
-from ..raw_text.checks import NOTHING, Scan, blocks, is_in
+from ..raw_text.checks import NOTHING, Scan, blocks, contained
 
 MOST = 1000  # pairs of a set that dc-nmt new holds out, and at most a twentieth of the text
 SEED = 1  # of its choice
@@ -63,7 +63,7 @@ def lines_that_occur_once(
     good = source != target
     for split, sides in scans.items():
         if split != "train":
-            good &= ~is_in(source, sides[0].texts)
+            good &= ~contained(source, sides[0].texts)
     for texts in (source, target):
         good &= _occur_once(texts) & (texts != NOTHING)
     one, two = (side.lengths for side in scans["train"])
