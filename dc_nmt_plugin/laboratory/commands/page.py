@@ -14,9 +14,9 @@ from .. import STUDY, has_study
 from .parser import numbers
 
 if TYPE_CHECKING:
-    from ...runs.finding import Run
     from ..evaluation.rows import ResultTable
     from ..evaluation.systems import ComparedSystem
+    from ..finding import Run
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:

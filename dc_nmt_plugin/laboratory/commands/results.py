@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from ...errors import UsageError, UserError, check_choices, did_you_mean, notify
 from ...files import write_json
 from ...flags import flag_name
-from ...runs.finding import Run, is_run
 from ...runs.record import RECORD
 from .. import STUDY, has_study
+from ..finding import Run, is_run
 from .page import add_page, make_page
 from .parser import Parser, add_forms, add_plot, form_of, print_columns, print_json
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from ...errors import UsageError, check_choices
 from ...flags import setting_name
 from ...modules.mechanisms import CHOOSING
-from ...runs.finding import Run
 from ...runs.record import Score
+from ..finding import Run
 from .conditions import (
     all_differences,
     check_same_settings,

@@ -16,7 +16,7 @@ from ...runs.differences import (
     differing,
     shown,
 )
-from ...runs.finding import Run
+from ..finding import Run
 
 # Two compared models may want other values here, and the reader of their table must know.
 HOW_TRAINED = (

@@ -9,9 +9,9 @@ from pathlib import Path
 from ...checkpoints.names import of_run
 from ...errors import UsageError, UserError
 from ...models.presets import architectures
-from ...runs.finding import Run
 from ...runs.record import CURVE, Score
 from ...text.lines import stream_lines
+from ..finding import Run
 from .logs import read_statistics
 from .metrics import METRICS
 from .systems import ComparedSystem

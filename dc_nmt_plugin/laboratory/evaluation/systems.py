@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ...errors import UserError
 from ...flags import setting_name
-from ...runs.finding import Run, is_run, located
 from ...runs.record import Score
+from ..finding import Run, is_run, located
 from ..table import chosen_names, distinguished
 from .generated import check_free, kind_of
 from .metrics import METRICS, Metric, default_bleu

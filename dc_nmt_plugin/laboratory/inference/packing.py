@@ -14,11 +14,11 @@ from typing import Any
 from ...checkpoints.names import MEAN, OF_TRAINING
 from ...errors import UsageError
 from ...files import is_same_file, making, replacing, write_lines
-from ...runs.finding import Run, located
 from ...runs.record import CURVE, RECORD, Decoding, Record, TextFile, read_record, update_record
 from ...text.segmentation import codes_folder, segmenter_of_codes
 from ..evaluation.systems import texts_of
 from ..evaluation.texts import Texts
+from ..finding import Run, located
 from .trained_run import TrainedRun
 
 DATA = "data/bin"  # inside the folder of a packed model

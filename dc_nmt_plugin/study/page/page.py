@@ -24,10 +24,10 @@ from ...laboratory.evaluation.rows import ResultTable
 from ...laboratory.evaluation.systems import ComparedSystem
 from ...laboratory.evaluation.table_figure import draw_results
 from ...laboratory.evaluation.table_text import COLUMN_MEANINGS, result_columns
+from ...laboratory.finding import Run
 from ...laboratory.inference.trained_run import find_runs
 from ...laboratory.plot import new_figure, write_figure
 from ...runs.differences import NOT_GIVEN, differing, shown
-from ...runs.finding import Run
 from ..analysis import CURVES, curves, matrix
 from ..analysis.figure import draw_charts
 from ..analysis.subject import Subject

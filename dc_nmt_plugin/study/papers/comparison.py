@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...laboratory.finding import Run
 from ...laboratory.recipes.done import is_trained
-from ...runs.finding import Run
 from ...runs.record import RECORD, read_record
 from .document import SCORES, Entry, Item
 from .published import differing_settings

@@ -8,6 +8,7 @@ from typing import Any
 from ...flags import as_flags, flag_values, typed_flags
 from ...laboratory.evaluation.conditions import full_search
 from ...laboratory.evaluation.rows import PublishedScore
+from ...laboratory.finding import Run
 from ...runs.differences import (
     NOT_GIVEN,
     NOT_PRINTED,
@@ -17,7 +18,6 @@ from ...runs.differences import (
     differing,
     shown,
 )
-from ...runs.finding import Run
 from .document import SCORES, Entry
 from .reader import read_documents
 

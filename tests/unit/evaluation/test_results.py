@@ -28,11 +28,11 @@ from dc_nmt_plugin.laboratory.evaluation.systems import ComparedSystem, sides_of
 from dc_nmt_plugin.laboratory.evaluation.table_figure import draw_results
 from dc_nmt_plugin.laboratory.evaluation.table_text import format_results
 from dc_nmt_plugin.laboratory.evaluation.texts import Sides, Texts
+from dc_nmt_plugin.laboratory.finding import Run
 from dc_nmt_plugin.laboratory.inference.packing import pack
 from dc_nmt_plugin.laboratory.inference.trained_run import TrainedRun
 from dc_nmt_plugin.laboratory.plot import new_figure
 from dc_nmt_plugin.laboratory.table import MARKDOWN
-from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import Data, Score, Segment, read_record
 from dc_nmt_plugin.study.analysis.curves import read_curves
 from dc_nmt_plugin.study.papers import published

@@ -15,7 +15,7 @@ from dc_nmt_plugin.laboratory.evaluation.generated import check_targets
 from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS, default_metrics
 from dc_nmt_plugin.laboratory.evaluation.systems import files_of
 from dc_nmt_plugin.laboratory.evaluation.texts import load_texts
-from dc_nmt_plugin.runs.finding import Run
+from dc_nmt_plugin.laboratory.finding import Run
 
 VOCABULARY = "Das das Haus Kern-Kraft a-b-c - steht , . Über über x- -x 1-2"
 WORDS = VOCABULARY.split()

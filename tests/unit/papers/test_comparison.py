@@ -10,9 +10,9 @@ import pytest
 from records import tokens_of, write_record
 
 from dc_nmt_plugin.flags import recorded_flags, replaced, typed_flags
+from dc_nmt_plugin.laboratory.finding import Run
 from dc_nmt_plugin.laboratory.recipes.plan import plan_training
 from dc_nmt_plugin.laboratory.recipes.planned import Experiment, TrainOptions
-from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import SCHEMA, Data, Decoding, Record, Score, Training
 from dc_nmt_plugin.study.commands import paper
 from dc_nmt_plugin.study.papers.comparison import ComparedNumber, _number, compared_numbers

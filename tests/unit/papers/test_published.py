@@ -9,10 +9,10 @@ import pytest
 from records import tokens_of
 
 from dc_nmt_plugin.flags import recorded_flags, typed_flags
+from dc_nmt_plugin.laboratory.finding import Run
 from dc_nmt_plugin.laboratory.recipes.plan import plan_training
 from dc_nmt_plugin.laboratory.recipes.planned import Experiment, TrainOptions
 from dc_nmt_plugin.laboratory.recipes.scoring import plan_decoding
-from dc_nmt_plugin.runs.finding import Run
 from dc_nmt_plugin.runs.record import Data, Decoding, Record, Training
 from dc_nmt_plugin.study.papers.published import differing_settings, published_number
 from dc_nmt_plugin.study.papers.reader import find_item, read_documents

@@ -14,10 +14,11 @@ from records import REFERENCE, change, values_of, write_record, write_run, write
 from dc_nmt_plugin.compat.run_record import _recipe
 from dc_nmt_plugin.errors import UserError
 from dc_nmt_plugin.files import sha256
+from dc_nmt_plugin.laboratory.finding import Run, located
 from dc_nmt_plugin.laboratory.table import distinguished
 from dc_nmt_plugin.runs import record as schema
 from dc_nmt_plugin.runs.call import _commit
-from dc_nmt_plugin.runs.finding import Run, located, preparation_of
+from dc_nmt_plugin.runs.finding import preparation_of
 from dc_nmt_plugin.runs.record import read_record, run_folder
 
 ROOT = Path(__file__).parents[3]
