@@ -1,4 +1,4 @@
-"""File helpers that never leave a half-written file, and typed YAML and JSON."""
+"""File helpers that never leave a half-written file, and typed JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from types import UnionType
 from typing import Any, Literal, TextIO, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-import yaml
 
 from .errors import UsageError, UserError, check_choices
 
@@ -222,50 +221,15 @@ def read_json(path: Path, kind: type[T]) -> T:
     Raises:
         UserError: an unreadable file, or an invalid key or value
     """
-    return _converted(path, load_json(path), kind, strict=True)
+    return converted(path, load_json(path), kind, strict=True)
 
 
-def read_yaml(path: Path, kind: type[T]) -> T:
-    """Returns the content of a YAML file as a dataclass or another type.
-
-    Single values are read as the type says, from their text: 27.50 keeps its decimals as a
-    ``Decimal``, and ``no`` stays a word as a ``str``. Choices are ``Literal["a", "b"]``.
+def converted(path: Path, values: Any, kind: type[T], strict: bool) -> T:
+    """Returns the values of a file as a dataclass or another type.
 
     Raises:
-        UserError: an unreadable file, or an invalid key or value
+        UserError: an invalid key or value
     """
-    try:
-        values = yaml.load(path.read_text("utf-8"), _TextLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from error
-    if values is None:
-        raise UserError(f"{path}: is empty")
-    return _converted(path, values, kind, strict=False)
-
-
-class _TextLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Keeps single values as text, and null as None; refuses a key that occurs twice."""
-
-    def construct_text(self, node: yaml.ScalarNode) -> str:
-        text = str(node.value)
-        if re.fullmatch(r"\d{1,3}(_\d{3})+", text):  # YAML's 200_000, which msgspec does not read
-            return text.replace("_", "")
-        return " ".join(text.split()) if "\n" in text else text
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        names = [self.construct_object(name, deep=True) for name, _ in node.value]
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                line = node.value[number][0].start_mark
-                raise yaml.constructor.ConstructorError(None, None, f"{name!r} occurs twice", line)
-        return dict(super().construct_mapping(node, deep))
-
-
-for _tag in ("bool", "int", "float", "str", "timestamp", "binary", "value"):
-    _TextLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _TextLoader.construct_text)
-
-
-def _converted(path: Path, values: Any, kind: type[T], strict: bool) -> T:
     try:
         content: Any = msgspec.convert(values, kind, strict=strict)
     except msgspec.ValidationError as error:

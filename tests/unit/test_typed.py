@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.files import read_json, read_yaml
+from dc_nmt_plugin.files import read_json
+from dc_nmt_plugin.laboratory.typed_yaml import read_yaml
 
 
 class Size(msgspec.Struct, kw_only=True):

@@ -13,9 +13,10 @@ import msgspec
 from msgspec import NODEFAULT, structs
 
 from ...errors import UsageError, UserError, check_choices, choice_problem
-from ...files import folder_problem, read_yaml
+from ...files import folder_problem
 from ...flags import FLAGS, SHORT, flag_name, listed
 from ..raw_text import TextSettings
+from ..typed_yaml import read_yaml
 
 SPLITS = ("train", "valid", "test")
 TASKS = Path(__file__).with_name("tasks")

@@ -20,9 +20,9 @@ from typing import Any
 from msgspec.structs import asdict
 
 from ...errors import UsageError, UserError, check_choices
-from ...files import read_yaml
 from ...flags import flag_value, replaced
 from ...models.presets import STOCK, Architecture, Family, architectures
+from ..typed_yaml import read_yaml
 from .recipe import Recipe, SettingsEntry
 
 PAPERS = Path(__file__).with_name("papers.yaml")

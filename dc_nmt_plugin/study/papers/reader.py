@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UsageError, check_choices, did_you_mean
-from ...files import read_yaml
+from ...laboratory.typed_yaml import read_yaml
 from .document import SCORES, Cell, Document, Entry, Item, Row, Settings
 
 DATA = Path(__file__).parent / "data"

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ...files import read_yaml
 from ...flags import as_flags
 from ...laboratory.recipes.planned import Experiment, PlannedDecoding
 from ...laboratory.recipes.recipe import load
 from ...laboratory.recipes.scoring import plan_decoding
 from ...laboratory.recipes.settings import TaskSettings, settings_of
+from ...laboratory.typed_yaml import read_yaml
 from .document import Entry
 
 MODELS = Path(__file__).with_name("models.yaml")
