@@ -13,6 +13,7 @@ import numpy as np
 
 from ...errors import UserError
 from ..raw_text.checks import NOTHING, Scan
+from .recipe import SPLITS
 
 MOST = 1000  # pairs of a set that dc-nmt new holds out, and at most a twentieth of the text
 SEED = 1  # of its choice
@@ -47,24 +48,27 @@ def lines_by_rule(rule: tuple[str, int], seed: int, kept: bytearray, most: int |
 def lines_that_occur_once(
     sets: Sequence[str], scans: Mapping[str, Sequence[Scan]]
 ) -> dict[int, str]:
-    """Returns training line → held-out set; no set that is given has the source of such a line.
+    """Returns training line → held-out set; no text that is given has the source of such a line.
 
     Pairs with equal sides, or with sides of unlike length, are no translations to score.
 
     Args:
         sets: that are held out
-        scans: set that is given → its two sides
+        scans: set or added corpus that is given → its two sides
 
     Raises:
         UserError: too few pairs
     """
     source, target = (side.texts for side in scans["train"])
     first, second = (np.log(side.lengths + 1.0) for side in scans["train"])
-    others = [sides[0].texts for split, sides in scans.items() if split != "train"]
-    good = ~np.isin(source, np.concatenate(others)) if others else np.full(len(source), True)
-    for texts in (source, target):
+    good = np.full(len(source), True)
+    for side, texts in enumerate((source, target)):
         values, counts = np.unique(texts, return_counts=True)
         good &= np.isin(texts, values[counts == 1]) & (texts != NOTHING)
+        for split, sides in scans.items():
+            # of an added corpus both sides count: back-translations have targets in common
+            if split != "train" and (side == 0 or split not in SPLITS):
+                good &= ~np.isin(texts, sides[side].texts)
     good &= source != target
     good &= abs(first - second - np.median(first - second)) < np.log(UNLIKE)
     places = np.flatnonzero(good)
