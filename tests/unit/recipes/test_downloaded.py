@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
-import html
-import json
-import lzma
 import re
 import sys
-import zipfile
 
 import pytest
+from downloads import packed, tmx, write_forms, zipped
 from helpers import toy_text
 
 from dc_nmt_plugin import cli
@@ -23,59 +19,13 @@ from dc_nmt_plugin.text.lines import read_lines
 PAIRS = toy_text("en", "de", 300, seed=3)
 SIDES = dict(zip(("en", "de"), zip(*PAIRS, strict=True), strict=True))
 GIVEN = ["--source-lang", "en", "--target-lang", "de"]
-TMX = (
-    '<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">'
-    '<header srclang="en"><prop type="x">none</prop></header><body>{}</body></tmx>\n'
-)
-
-
-def tmx(units):
-    return TMX.format(
-        "".join(
-            "<tu>"
-            + "".join(f"<tuv {code}><seg>{text}</seg></tuv>" for code, text in unit)
-            + "</tu>\n"
-            for unit in units
-        )
-    )
-
-
-def zipped(path, **files):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in {"README": "x", "LICENSE": "x", **files}.items():
-            archive.writestr(name, text)
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """A folder with the same 300 pairs in every form."""
     folder = tmp_path_factory.mktemp("files")
-
-    def write(name, text):
-        (folder / name).write_text(text, "utf-8")
-
-    text = {code: "".join(f"{line}\n" for line in side) for code, side in SIDES.items()}
-    for code in text:
-        write(f"a.{code}", text[code])
-    write("WikiMatrix.en-de.tsv", "".join(f"1.0{len(a)}\t{a}\t{b}\tx\n" for a, b in PAIRS))
-    rows = enumerate(PAIRS)
-    write("ids.tsv", "\ufeff" + "".join(f"{n}\t{a}\t{n + 7}\t{b}\r\n" for n, (a, b) in rows))
-    write("two.tsv", "".join(f"{b}\t{a}\n" for a, b in PAIRS))
-    units = [
-        [
-            ('xml:lang="fr"', "autre"),
-            ('lang="DE-de"', html.escape(b)),
-            ('xml:lang="en-US"', f'<bpt i="1">&lt;b&gt;</bpt><hi>{html.escape(a)}</hi>'),
-            ('xml:lang="en-GB"', "another"),
-        ]
-        for a, b in PAIRS
-    ]
-    units[9:9] = [[('xml:lang="en"', ""), ('xml:lang="de"', "leer")], [('xml:lang="en"', "alone")]]
-    write("three.tmx", tmx(units))
-    objects = [{"id": 1, "translation": {"en": a, "de": b}} for a, b in PAIRS]
-    write("set.jsonl", "\n\n".join(map(json.dumps, objects)))
-    names = {f"Corpus.de-en.{code}": text[code] for code in text}
-    zipped(folder / "de-en.txt.zip", **names, **{"Corpus.de-en.ids": "1\n"})
+    write_forms(folder, PAIRS)
     return folder
 
 
@@ -110,13 +60,6 @@ def test_every_form_gives_the_text_of_two_plain_files(here, capsys, words, note)
         "recipe.yaml",
         "text",
     ]
-
-
-def packed(form, data):
-    if form == "zst":
-        zstd = lines._zstd("")
-        return zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
-    return {"xz": lzma, "bz2": bz2, "gz": gzip}[form].compress(data)
 
 
 @pytest.mark.parametrize("form", ["xz", "bz2", "gz", "zst"])
@@ -241,10 +184,10 @@ def test_refused_in_one_sentence_and_nothing_is_left(here, capsys, name, content
 
 
 def test_a_zip_of_other_files(here, capsys):
-    zipped(here / "fra-eng.zip", **{"fra.txt": "a\tb\n"})
+    zipped(here / "fra-eng.zip", {"fra.txt": "a\tb\n"})
     assert cli.main(["new", "mine", "--train", "fra-eng.zip"]) == 1
     assert "but README, LICENSE, fra.txt; unpack it" in capsys.readouterr().err
-    zipped(here / "short.zip", **{"a.en": "a\nb\n", "a.de": "a\n"})
+    zipped(here / "short.zip", {"a.en": "a\nb\n", "a.de": "a\n"})
     assert cli.main(["new", "mine", "--train", "short.zip"]) == 1
     assert "short.zip: a.en has 2 lines but short.zip: a.de has 1" in capsys.readouterr().err
 
