@@ -127,8 +127,8 @@ def _refuse_to_lose_scores(cfg: Any, suffix: str) -> None:
 @before(
     BEGINNING,
     reason="some flags make a training useless without a word, such as "
-    "--maximize-best-checkpoint-metric of a loss, or one process of several that train alone, and a task cannot check a whole training run "
-    "before it begins",
+    "--maximize-best-checkpoint-metric of a loss, or let each process of torchrun train alone, and "
+    "a task cannot check a whole training run before it begins",
     test="tests/system/test_training_flags.py",
     after="one_training_a_folder",
 )

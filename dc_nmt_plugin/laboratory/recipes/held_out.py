@@ -76,7 +76,8 @@ def lines_that_occur_once(
     if len(places) < size * len(sets):
         raise UserError(
             f"--train: only {len(places):,} of {len(source):,} pairs are translations that occur "
-            f"once in all given text, and {size * len(sets):,} are to be held out: give --valid and --test"
+            f"once in all given text, and {size * len(sets):,} are to be held out: give --valid "
+            "and --test"
         )
     drawn = random.Random(SEED).sample(range(len(places)), size * len(sets))
     return {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}

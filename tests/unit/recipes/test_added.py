@@ -67,6 +67,20 @@ def test_corpora_are_repeated_and_tagged(here, capsys):
             assert len(held_out) == 15 and not set(held_out) & set(side)
 
 
+def test_notes_about_scores_know_the_added_text(here, capsys):
+    """Its characters are known to a model, and its lines make scores too good."""
+    for code, start in (("en", "Ŝi"), ("de", "")):
+        lines = [f"{start} {line}".strip() for line in read_lines(here / f"b.{code}")]
+        (here / f"d.{code}").write_text("\n".join(lines) + "\n", "utf-8")
+        (here / f"v.{code}").write_text("\n".join(lines[-20:]) + "\n", "utf-8")
+    sets = ["--train", "a.en", "a.de", "--valid", "v.en", "v.de"]
+    assert cli.main(["new", "mine", *sets]) == 0
+    assert "v.en: 20 of 20 lines have characters that a.en never has" in capsys.readouterr().out
+    assert cli.main(["new", "other", *sets, "--add", "d.en", "d.de"]) == 0
+    output = capsys.readouterr().out
+    assert "v.de: 20 of 20 lines are also in d.de" in output and "never has" not in output
+
+
 def test_a_tag_is_not_the_first_word_for_the_truecaser(here):
     words = ["--add", "b.en", "b.de", "tag=BT"]
     assert cli.main(["new", "mine", "--train", "a.en", "a.de", *words]) == 0

@@ -37,9 +37,12 @@ def here(files, cwd):
 
 
 FORMS = {
-    "a third column": (["WikiMatrix.en-de.tsv"], "columns 2 and 3; from en to de, as the file"),
+    "a third column": (
+        ["WikiMatrix.en-de.tsv"],
+        "from en to de, as the file names them; columns 2 and 3",
+    ),
     "ids before the text": (["ids.tsv", *GIVEN], "columns 2 and 4"),
-    "several languages": (["three.tmx", *GIVEN], "1 unit without en or de left out; 1 pair with"),
+    "several languages": (["three.tmx", *GIVEN], "2 pairs without text in en or de left out"),
     "JSON lines": (["set.jsonl"], "from en to de, as the file names them"),
     "zip": (["de-en.txt.zip", "--target-lang", "de"], "from en to de, as the file names them"),
 }
@@ -104,8 +107,8 @@ def test_sides_are_put_in_order(here):
 
 
 def test_text_of_a_unit_is_one_line(tmp_path):
-    """With entities of a DTD elsewhere, without markup; also in UTF-16, as many programs write."""
-    seg = "\n caf&eacute; &amp;\u00a0a\n\tb <ph>&lt;x/&gt;<sub>c</sub></ph><hi>d</hi>\u2028e "
+    """Without markup; also in UTF-16, as many programs write it."""
+    seg = "\n café &amp;\u00a0a\n\tb <ph>&lt;x/&gt;<sub>c</sub></ph><hi>d</hi>\u2028e "
     text = tmx([[('xml:lang="en"', seg), ('xml:lang="fr"', "f")]])
     text = text.replace('version="1.0"', 'version="1.0" encoding="UTF-16"')
     (tmp_path / "a.tmx").write_text(text, "utf-16")
@@ -119,6 +122,12 @@ BOMB = '<?xml version="1.0"?><!DOCTYPE tmx [<!ENTITY a "aa"><!ENTITY b "&a;&a;">
 REFUSED = {
     "no languages": ("two.tsv", None, [], ["two.tsv names no languages", "--source-lang"]),
     "three languages": ("three.tmx", None, [], ["has fr, de, en: give --source-lang"]),
+    "a third language in a later unit": (
+        "late.tmx",
+        tmx([[('lang="en"', "a"), ('lang="de"', "b")], [('lang="en"', "a"), ('lang="fr"', "b")]]),
+        [],
+        ["has en, de, fr: give --source-lang"],
+    ),
     "another language in TMX": (
         "three.tmx",
         None,
@@ -138,7 +147,7 @@ REFUSED = {
         ["no pair in en and es; it has en, de"],
     ),
     "one plain file": ("a.en", None, [], ["no columns with a tab", "give two files"]),
-    "entities": ("bomb.tmx", BOMB, GIVEN, ["declares the entity 'a'"]),
+    "entities": ("bomb.tmx", BOMB, GIVEN, ["bomb.tmx declares entities"]),
     "cut TMX": ("cut.tmx", lambda whole: whole("three.tmx")[:9000], GIVEN, ["truncated XML"]),
     "cut TSV": (
         "cut.tsv",
