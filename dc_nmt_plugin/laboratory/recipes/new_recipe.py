@@ -99,9 +99,8 @@ class Added:
     @property
     def settings(self) -> dict[str, Any]:
         """Returns the keys that a recipe's part gets."""
-        return ({"repeat": self.repeat} if self.repeat > 1 else {}) | (
-            {"tag": self.tag} if self.tag else {}
-        )
+        settings = {"repeat": self.repeat, "tag": self.tag}
+        return {key: value for key, value in settings.items() if value not in (1, "")}
 
 
 @dataclass(frozen=True)
