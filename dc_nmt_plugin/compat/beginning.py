@@ -152,7 +152,7 @@ def contradictions(cfg: Any) -> list[str]:
 
 
 def _of_processes(cfg: Any) -> Iterator[str]:
-    started = int(os.environ.get("WORLD_SIZE", 1))  # by torchrun
+    started = int(os.environ.get("WORLD_SIZE") or 1)  # by torchrun
     if cfg.distributed_world_size == 1 < started:  # the GPUs of a machine; fairseq asks no further
         yield (
             f"--distributed-world-size: is 1, and torchrun has started {started} processes, of "

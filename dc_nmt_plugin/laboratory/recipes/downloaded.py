@@ -189,7 +189,7 @@ def _read_zip(path: Path, _: Sequence[str], __: list[str]) -> Iterator[Unit]:
                 for pair in together(shown, *sides, "line"):
                     yield dict(zip(map(known_as, members), pair, strict=True))
     except DAMAGE as error:
-        raise UserError(f"{path}: is damaged: {error}") from error
+        raise UserError(f"{path}: cannot be read: {error}") from error
 
 
 class _Line(msgspec.Struct):

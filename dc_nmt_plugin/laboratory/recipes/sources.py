@@ -163,7 +163,7 @@ def _download(url: str, to: Path, say: Say) -> None:
 # -- archives ----------------------------------------------------------------------------------
 
 DAMAGE: tuple[type[Exception], ...] = (EOFError, OSError, tarfile.TarError, zipfile.BadZipFile)
-DAMAGE += (zlib.error, lzma.LZMAError)
+DAMAGE += (zlib.error, lzma.LZMAError, RuntimeError)  # an unknown compression, a password
 
 
 def extract(archive: Path, member: str, target: Path) -> None:

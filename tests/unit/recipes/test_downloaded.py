@@ -163,12 +163,17 @@ REFUSED = {
     ),
     "JSON of another form": ("b.json", '{"en": "a", "de": "b"}\n', [], ["line 1: is not as"]),
     "no UTF-8": ("b.tsv", b"a\tb\n\xff\tb\n", GIVEN, ["b.tsv, line 2: byte 0xff"]),
-    "cut zip": ("cut.zip", lambda whole: whole("de-en.txt.zip")[:999], [], ["cut.zip: is damaged"]),
-    "damaged zip": (
-        "bad.zip",
-        lambda whole: whole("de-en.txt.zip").replace(b"\x00", b"\x01", 40),
+    "cut zip": (
+        "cut.zip",
+        lambda whole: whole("de-en.txt.zip")[:999],
         [],
-        ["bad.zip"],
+        ["cut.zip: cannot be read"],
+    ),
+    "a zip of an unknown compression": (
+        "bad.zip",
+        lambda whole: whole("de-en.txt.zip").replace(b"\x14\0\0\0\x08\0", b"\x14\0\0\0\x63\0"),
+        [],
+        ["bad.zip: cannot be read: That compression method is not supported"],
     ),
     "cut gzip": (
         "cut.tmx.gz",
