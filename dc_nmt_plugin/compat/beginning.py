@@ -127,8 +127,8 @@ def _refuse_to_lose_scores(cfg: Any, suffix: str) -> None:
 @before(
     BEGINNING,
     reason="some flags make a training useless without a word, such as "
-    "--maximize-best-checkpoint-metric of a loss, and a task cannot check a whole training run "
-    "before it begins",
+    "--maximize-best-checkpoint-metric of a loss, or let each process of torchrun train alone, and "
+    "a task cannot check a whole training run before it begins",
     test="tests/system/test_training_flags.py",
     after="one_training_a_folder",
 )
@@ -143,7 +143,21 @@ def refuse_contradictions(_: Any, trainer: Any, **__: Any) -> None:
 
 def contradictions(cfg: Any) -> list[str]:
     """Returns a sentence for each setting that keeps the wrong model, or changes nothing."""
-    return [*_of_best_checkpoint(cfg.checkpoint), *_of_schedule(cfg), *_of_model(cfg.model)]
+    return [
+        *_of_processes(cfg.distributed_training),
+        *_of_best_checkpoint(cfg.checkpoint),
+        *_of_schedule(cfg),
+        *_of_model(cfg.model),
+    ]
+
+
+def _of_processes(cfg: Any) -> Iterator[str]:
+    started = int(os.environ.get("WORLD_SIZE") or 1)  # by torchrun
+    if cfg.distributed_world_size == 1 < started:  # the GPUs of a machine; fairseq asks no further
+        yield (
+            f"--distributed-world-size: is 1, and torchrun has started {started} processes, of "
+            f"which each would train alone; give --distributed-world-size {started}."
+        )
 
 
 def _of_best_checkpoint(cfg: Any) -> Iterator[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import importlib
 import lzma
 import os
 import re
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,8 +17,10 @@ from typing import Any
 
 from ..errors import UserError
 
-# UTF-8 text never begins like these
-GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
+PACKED = (".gz", ".xz", ".bz2", ".zst")
+# text never begins like these
+GZIP, XZ, ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
+_BZIP2 = re.compile(rb"BZh[1-9]1AY&SY")
 PIPE = "a pipe is read once, and this text more often; name a file"
 
 # These characters end a line for str.splitlines, and so for some tools, but not for fairseq. On one
@@ -25,25 +30,60 @@ _STRAY = re.compile("[\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[Any]:
-    """Opens a file for bytes: plain, gzipped or packed by xz.
+    """Opens a file for bytes: plain, or packed by gzip, xz, bzip2 or zstd.
 
     Raises:
         UserError: the file cannot be read, or what is read from it is damaged
     """
     if Path(path).is_fifo():  # opening one waits until somebody writes
         raise UserError(f"{path}: cannot be read: {PIPE}")
+    damage: tuple[type[Exception], ...] = ()
     try:
         with open(path, "rb") as plain:
-            head = plain.read(len(XZ))
+            head = plain.read(10)
             plain.seek(0)
-            if head == XZ:
-                yield lzma.LZMAFile(plain)  # noqa: SIM115  it holds nothing but the open file
-            else:
-                yield gzip.GzipFile(fileobj=plain) if head.startswith(GZIP) else plain
-    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
+            stream, damage = _unpacked(path, plain, head)
+            yield stream
+    except damage as error:
         raise UserError(f"{path}: cannot be decompressed: {error}") from error
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or PIPE}") from error
+
+
+def _unpacked(path: object, plain: Any, head: bytes) -> tuple[Any, tuple[type[Exception], ...]]:
+    """Returns a stream of the unpacked bytes of an open file, and the errors that mean damage.
+
+    Args:
+        path: of the file
+        plain: the open file
+        head: its first bytes
+    """
+    if head.startswith(GZIP):
+        return gzip.GzipFile(fileobj=plain), (EOFError, zlib.error, gzip.BadGzipFile)
+    if head.startswith(XZ):
+        return lzma.LZMAFile(plain), (EOFError, lzma.LZMAError)
+    if _BZIP2.match(head):
+        return bz2.BZ2File(plain), (EOFError, OSError)
+    if head.startswith(ZSTD):
+        zstd = _zstd(path)
+        return zstd.ZstdFile(plain), (EOFError, zstd.ZstdError)
+    return plain, ()
+
+
+def _zstd(path: object) -> Any:
+    """Returns the module that reads zstd's files; of others, zstandard takes cut files as whole.
+
+    Raises:
+        UserError: Python before 3.14, and no `backports.zstd`
+    """
+    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UserError(
+            f"{path}: {name} is not installed: pip install 'dc_nmt_plugin[zstd]', or unpack it "
+            "with zstd -d"
+        ) from error
 
 
 def stream_lines(

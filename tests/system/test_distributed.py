@@ -7,7 +7,7 @@ import os
 
 import pytest
 import torch
-from commands import run
+from commands import assert_explained, run
 from fairseq.trainer import Trainer
 from product import settings
 from systems import family, load, training
@@ -33,6 +33,13 @@ def test_two_processes_train_as_one_that_adds_up_two_batches(corpus, tmp_path):
     assert (tmp_path / "curve.log").read_text().count("| valid |") == 2
     for name in ("train_loss", "valid_loss"):  # losses are added up over both processes
         assert first.logged(name) == pytest.approx(alone.logged(name), abs=2e-3)
+
+
+def test_processes_that_would_each_train_alone_are_refused(corpus, tmp_path):
+    """As torchrun starts them on machines with one GPU each, or without one."""
+    words = training(corpus, tmp_path / "save", *family(ARCH), "--no-save", "--max-update", 1)
+    result = run(tmp_path, "train", *words, environment={"WORLD_SIZE": "2", "RANK": "1"})
+    assert_explained(result, "--distributed-world-size: is 1", "give --distributed-world-size 2")
 
 
 # a kind of every axis; tests/model/test_product.py sees that every parameter gets a gradient

@@ -21,7 +21,7 @@ def main(argv: Sequence[str]) -> int:
         "text comes first, then validation and test text.",
         epilog="The exit status is 1 where a problem makes the text unusable.",
     )
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="plain or gzipped")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="plain or packed")
     parser.add_argument(
         "--counts", action="store_true",
         help="compare numbers of lines alone: FILE, and what a tool made of it (text, or an .idx "

@@ -17,7 +17,7 @@ from .parser import Parser, add_json, add_plain_text, folder_name, print_json, v
 
 HELP = {
     "file": "output of fairseq-generate, or plain text of any toolkit, one sentence a line; every "
-    "file may be gzipped",
+    "file may be packed",
     "--metrics": "metrics, separated by commas; default: all that papers use for the language",
     "--out": "enter the scores into the record of a run, RUN/run.json, or write a new record",
     "--as": "name of this translation in --out, as of dc-nmt evaluate --as",

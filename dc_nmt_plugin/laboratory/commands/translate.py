@@ -76,7 +76,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         nargs="?",
         default="-",
         metavar="FILE",
-        help="raw text in UTF-8, one sentence per line, plain or gzipped; default: standard input",
+        help="raw text in UTF-8, one sentence per line, plain or packed; default: standard input",
     )
     add(
         "--sentence",

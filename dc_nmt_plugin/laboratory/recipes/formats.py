@@ -37,11 +37,11 @@ def read_pairs(kind: str, paths: Sequence[Path]) -> Iterator[Pair]:
 
 def _lines(paths: Sequence[Path]) -> Iterator[Pair]:
     first, second = (stream_lines(path, fix=True) for path in paths)
-    return _together(paths, first, second, "line")
+    return together(paths, first, second, "line")
 
 
-def _together(
-    paths: Sequence[Path], first: Iterator[str], second: Iterator[str], what: str
+def together(
+    paths: Sequence[object], first: Iterator[str], second: Iterator[str], what: str
 ) -> Iterator[Pair]:
     for count, (one, other) in enumerate(zip_longest(first, second)):
         if one is None or other is None:
@@ -85,7 +85,7 @@ def _segments(paths: Sequence[Path]) -> Iterator[Pair]:
                 f"{other[0]!r}: the files do not belong together"
             )
     texts = [iter([text for _, text in side]) for side in sides]
-    return _together(paths, texts[0], texts[1], "segment")
+    return together(paths, texts[0], texts[1], "segment")
 
 
 def _read_segments(path: Path) -> list[Pair]:

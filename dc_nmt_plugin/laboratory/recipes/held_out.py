@@ -14,6 +14,7 @@ import numpy as np
 
 from ...errors import UserError
 from ..raw_text.checks import NOTHING, Scan, blocks, contained
+from .recipe import SPLITS
 
 MOST = 1000  # pairs of a set that dc-nmt new holds out, and at most a twentieth of the text
 SEED = 1  # of its choice
@@ -48,24 +49,25 @@ def lines_by_rule(rule: tuple[str, int], seed: int, kept: bytearray, most: int |
 def lines_that_occur_once(
     sets: Sequence[str], scans: Mapping[str, Sequence[Scan]]
 ) -> dict[int, str]:
-    """Returns training line → held-out set; no set that is given has the source of such a line.
+    """Returns training line → held-out set; no text that is given has the source of such a line.
 
     Pairs with equal sides, or with sides of unlike length, are no translations to score.
 
     Args:
         sets: that are held out
-        scans: set that is given → its two sides
+        scans: set or added corpus that is given → its two sides
 
     Raises:
         UserError: too few pairs
     """
     source, target = (side.texts for side in scans["train"])
     good = source != target
-    for split, sides in scans.items():
-        if split != "train":
-            good &= ~contained(source, sides[0].texts)
-    for texts in (source, target):
+    for side, texts in enumerate((source, target)):
         good &= _occur_once(texts) & (texts != NOTHING)
+        for split, sides in scans.items():
+            # of an added corpus both sides count: back-translations have targets in common
+            if split != "train" and (side == 0 or split not in SPLITS):
+                good &= ~contained(texts, sides[side].texts)
     one, two = (side.lengths for side in scans["train"])
     ratios = np.log1p(one, dtype=np.float32)
     ratios -= np.log1p(two, dtype=np.float32)
@@ -76,7 +78,8 @@ def lines_that_occur_once(
     if len(places) < size * len(sets):
         raise UserError(
             f"--train: only {len(places):,} of {len(source):,} pairs are translations that occur "
-            f"once, and {size * len(sets):,} are to be held out: give --valid and --test"
+            f"once in all given text, and {size * len(sets):,} are to be held out: give --valid "
+            "and --test"
         )
     drawn = random.Random(SEED).sample(range(len(places)), size * len(sets))
     return {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}

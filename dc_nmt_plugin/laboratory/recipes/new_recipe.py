@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ...errors import UsageError, UserError, counted, notify, printable
 from ...files import folder_problem, making, sha256, write_parallel, write_text
 from ...text.languages import is_spaceless, language
+from ...text.lines import PACKED
 from ...text.segmentation import (
     SEGMENTERS,
     SENTENCEPIECE,
@@ -36,9 +37,10 @@ from ..raw_text.checks import (
     unseen_characters,
 )
 from ..raw_text.tokenizers import detokenize, tokenize
+from .downloaded import write_plain
 from .formats import read_pairs
 from .held_out import SEED, lines_that_occur_once
-from .recipe import OWN, SPLITS, Recipe, load, set_values, tasks
+from .recipe import OWN, SPLITS, TAG, Recipe, load, set_values, tasks
 from .settings import settings_of, translation_family
 
 LEAST = 200  # training pairs; fewer are too few for training and evaluation
@@ -79,11 +81,34 @@ SIZES = (
 
 
 @dataclass(frozen=True)
+class Added:
+    """A further training corpus, ``--add``.
+
+    Raises:
+        UsageError: no word that can be a tag
+    """
+
+    files: Sequence[Path]  # of source and target, or one with both
+    repeat: int = 1  # times that it stands in the training text
+    tag: str = ""  # before each source sentence
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(TAG, self.tag):
+            raise UsageError(f"--add: tag={self.tag}: is no single word without @ and ▁")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Returns the keys that a recipe's part gets."""
+        settings = {"repeat": self.repeat, "tag": self.tag}
+        return {key: value for key, value in settings.items() if value not in (1, "")}
+
+
+@dataclass(frozen=True)
 class NewOptions:
     """Options of ``dc-nmt new``."""
 
     folder: Path  # of the new recipe
-    train: Sequence[Path]  # files of source and target
+    train: Sequence[Path]  # files of source and target, or one file with both
     valid: Sequence[Path] | None = None  # the same; None: taken from the training text
     test: Sequence[Path] | None = None
     source_lang: str | None = None  # codes; None: the endings of the files
@@ -94,6 +119,12 @@ class NewOptions:
     segment: str = "subword-nmt"  # program that segments, of SEGMENTERS
     like: str | None = None  # task whose settings are taken
     report: Path | None = None  # file to write: each line with a problem
+    add: Sequence[Added] = ()  # further training text
+
+    @property
+    def added(self) -> dict[str, Added]:
+        """Returns the further corpora by the names of their parts."""
+        return {f"added{number}": corpus for number, corpus in enumerate(self.add, start=1)}
 
 
 def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
@@ -112,19 +143,67 @@ def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
         raise UsageError(f"FOLDER: {name!r} is a published task's name; take another")
     for arch in options.archs:
         translation_family(arch)
-    files = {split: getattr(options, split) for split in SPLITS if getattr(options, split)}
-    codes = options.source_lang, options.target_lang
-    languages = _languages("--train", options.train, codes)
-    for split, paths in files.items():
-        if None in codes and (found := _languages(f"--{split}", paths, codes)) != languages:
-            raise UsageError(
-                f"--{split}: {paths[0]} and {paths[1]} are {' and '.join(found)} by their "
-                f"endings, and --train is {' and '.join(languages)}, in this order"
-            )
-    scans = _check(files, options)
     with making(options.folder) as folder:
-        notes = _write(folder, options, files, languages, scans)
+        text = _plain_text(options, folder / "text")
+        try:
+            scans = _check(text, options)
+            notes = _write(folder, options, text, scans)
+        except UserError as error:
+            raise type(error)(text.named(error)) from error
     return Recipe(options.folder / OWN), notes
+
+
+@dataclass
+class PlainText:
+    """The text of a recipe as plain files."""
+
+    languages: tuple[str, str]
+    files: dict[str, Sequence[Path]]  # set → its two files
+    origins: dict[str, str]  # set → what the user gave
+    names: dict[str, str]  # file that was written of a download → its name in messages
+
+    def named(self, message: object) -> str:
+        """Returns a message that names downloads in place of what was written of them."""
+        text = str(message)
+        for path, name in self.names.items():
+            text = text.replace(path, name)
+        return text
+
+
+def _plain_text(options: NewOptions, to: Path) -> PlainText:
+    """Returns the user's text, of which downloads are written into a folder.
+
+    Raises:
+        UserError: unusable downloads, or files in different languages
+    """
+    given = {split: getattr(options, split) for split in SPLITS if getattr(options, split)}
+    given |= {name: corpus.files for name, corpus in options.added.items()}
+    codes = options.source_lang, options.target_lang
+    text = PlainText(("", ""), dict(given), {}, {})
+    for name, paths in given.items():
+        flag = _flag(name)
+        if len(paths) == 1:
+            known = codes if name == "train" else text.languages
+            found, written, origin = write_plain(flag, paths[0], known, to, name)
+            text.files[name] = written
+            text.names |= {str(p): f"{paths[0]} ({c})" for p, c in zip(written, found, strict=True)}
+        else:
+            found = _languages(flag, paths, codes)
+            origin = " and ".join(map(str, paths))
+        text.origins[name] = origin
+        if name == "train":
+            text.languages = found
+        elif None in codes and found != text.languages:
+            raise UsageError(
+                f"{flag}: {paths[0]} and {paths[1]} are {' and '.join(found)} by their "
+                f"endings, and --train is {' and '.join(text.languages)}, in this order"
+            )
+    return text
+
+
+def _flag(name: str) -> str:
+    """Returns the flag that names the files of a set."""
+    return f"--{name}" if name in SPLITS else "--add"
 
 
 def _languages(flag: str, paths: Sequence[Path], codes: Sequence[str | None]) -> tuple[str, str]:
@@ -135,7 +214,7 @@ def _languages(flag: str, paths: Sequence[Path], codes: Sequence[str | None]) ->
     """
     known = []
     for path, code, side in zip(paths, codes, ("--source-lang", "--target-lang"), strict=True):
-        suffix = path.name.removesuffix(".gz").rpartition(".")[2]
+        suffix = (path.stem if path.suffix in PACKED else path.name).rpartition(".")[2]
         named = re.fullmatch(r"[A-Za-z]{2,3}([-_]\w+)?", suffix) and suffix not in ENDINGS
         if code is None and not named:
             raise UsageError(f"{flag}: {path} does not end in a language such as .de: give {side}")
@@ -143,7 +222,7 @@ def _languages(flag: str, paths: Sequence[Path], codes: Sequence[str | None]) ->
     return known[0], known[1]
 
 
-def _check(files: dict[str, Sequence[Path]], options: NewOptions) -> dict[str, list[Scan]]:
+def _check(text: PlainText, options: NewOptions) -> dict[str, list[Scan]]:
     """Returns the scans of both sides of every set.
 
     Raises:
@@ -151,12 +230,14 @@ def _check(files: dict[str, Sequence[Path]], options: NewOptions) -> dict[str, l
             few pairs, or a problem that makes training or scores meaningless; all problems
             are printed before
     """
-    groups, findings = scan_groups(list(files.values()), options.report)
+    groups, findings = scan_groups(list(text.files.values()), options.report)
+    if options.report and text.names:
+        write_text(options.report, text.named(options.report.read_text("utf-8")))
     if options.tokenized:  # the user knows it
         findings = [f for f in findings if f.kind not in ("tokenized", "entities")]
-    scans = dict(zip(files, groups, strict=True))
+    scans = dict(zip(text.files, groups, strict=True))
     if findings:
-        notify(*findings, "", out=True)
+        notify(*map(text.named, findings), "", out=True)
     for split, (source, target) in scans.items():
         _check_set(split, source, target, findings)
     return scans
@@ -166,14 +247,14 @@ def _check_set(split: str, source: Scan, target: Scan, findings: Sequence[Findin
     """Refuses a set, as :func:`_check` says."""
     in_set = [finding for finding in findings if finding.file in (source.name, target.name)]
     try:
-        refuse(in_set, REFUSED if split == "train" else (*REFUSED, "blank"))
+        refuse(in_set, (*REFUSED, "blank") if split in ("valid", "test") else REFUSED)
     except UserError as error:
-        raise UserError(f"--{split}: {error}") from None
+        raise UserError(f"{_flag(split)}: {error}") from None
     good = (source.texts != NOTHING) & (target.texts != NOTHING)
     same = int(((source.texts == target.texts) & good).sum())
     if same > source.lines // 2:
         raise UserError(
-            f"--{split}: {same:,} of {source.lines:,} lines are the same in {source.name} and "
+            f"{_flag(split)}: {same:,} of {source.lines:,} lines are the same in {source.name} and "
             f"{target.name}: these are not two languages"
         )
     if split == "train" and good.sum() < LEAST:
@@ -186,15 +267,16 @@ def _check_set(split: str, source: Scan, target: Scan, findings: Sequence[Findin
 def _write(
     folder: Path,
     options: NewOptions,
-    files: dict[str, Sequence[Path]],
-    languages: tuple[str, str],
+    text: PlainText,
     scans: dict[str, list[Scan]],
 ) -> list[str]:
     """Writes the held-out text and the recipe; returns the recipe's first lines."""
     step = scans["train"][0].lines // SAMPLED + 1
-    sample = list(islice(read_pairs("plain", files["train"]), 0, None, step))
-    pairs, notes = _write_sets(folder, files, languages, scans)
-    choices = _choices(options, languages, sample, pairs["train"])
+    languages = text.languages
+    sample = list(islice(read_pairs("plain", text.files["train"]), 0, None, step))
+    pairs, notes = _write_sets(folder, text, scans, options.added)
+    further = sum(corpus.repeat * pairs[name] for name, corpus in options.added.items())
+    choices = _choices(options, languages, sample, pairs["train"] + further)
     notes += choices.text_notes(languages)
     notes += _mark_notes(sample, languages, choices.tokenizer)
     if options.like is None:
@@ -210,7 +292,7 @@ def _write(
         "title": f"{options.folder.resolve().name}, your own text",
         "pair": "-".join(languages),
         "archs": list(options.archs),
-        **_files(folder, languages, files, pairs),
+        **_files(folder, text, pairs, options.added),
         "text": {"tokenizer": choices.tokenizer},
         "bpe": bpe,
         "settings": settings,
@@ -222,28 +304,33 @@ def _write(
 
 
 def _write_sets(
-    folder: Path,
-    files: dict[str, Sequence[Path]],
-    languages: tuple[str, str],
-    scans: dict[str, list[Scan]],
+    folder: Path, text: PlainText, scans: dict[str, list[Scan]], added: Mapping[str, Added]
 ) -> tuple[dict[str, int], list[str]]:
-    """Writes the sets that are held out, and adds their files to `files`.
+    """Writes the sets that are held out, and adds their files to those of `text`.
 
     Returns:
         set → pairs, and lines about the sets
     """
     pairs = {split: sides[0].lines for split, sides in scans.items()}
-    origins = {split: " and ".join(map(str, paths)) for split, paths in files.items()}
-    missing = [split for split in SPLITS if split not in files]
+    missing = [split for split in SPLITS if split not in text.files]
     if missing:
         set_of = lines_that_occur_once(missing, scans)
-        pairs |= _write_held_out(set_of, folder / "text", files["train"], languages)
+        pairs |= _write_held_out(set_of, folder / "text", text.files["train"], text.languages)
         for split in ("train", *missing):
-            files[split] = [folder / "text" / f"{split}.{code}" for code in languages]
+            text.files[split] = [folder / "text" / f"{split}.{code}" for code in text.languages]
         for split in missing:
-            origins[split] = f"held out of --train (seed {SEED}): translations that occur once"
-    notes = [f"{split}: {counted(pairs[split], 'pair')}, {origins[split]}" for split in SPLITS]
-    return pairs, notes + _notes_about_scores([scans[split] for split in SPLITS if split in scans])
+            text.origins[split] = f"held out of --train (seed {SEED}): translations that occur once"
+    notes = [f"{name}: {counted(pairs[name], 'pair')}, {text.origins[name]}" for name in SPLITS]
+    for name, corpus in added.items():
+        settings = "".join(f", {key}={value}" for key, value in corpus.settings.items())
+        notes.append(f"{name}: {counted(pairs[name], 'pair')}{settings}, {text.origins[name]}")
+    train, *scored = [scans[split] for split in SPLITS if split in scans]
+    for name in added:
+        notes += shared_lines([scans[name], *scored])
+        for side, further in zip(train, scans[name], strict=True):
+            side.characters |= further.characters
+    notes += _notes_about_scores([train, *scored])
+    return pairs, list(dict.fromkeys(map(text.named, notes)))
 
 
 def _notes_about_scores(sets: Sequence[Sequence[Scan]]) -> list[str]:
@@ -372,7 +459,7 @@ def _write_held_out(
         set → pairs
     """
     pairs = {}
-    for name in ("train", *dict.fromkeys(set_of.values())):
+    for name in (*dict.fromkeys(set_of.values()), "train"):  # whose files may be `paths`
         rows = enumerate(read_pairs("plain", paths))
         pairs[name] = write_parallel(
             [folder / f"{name}.{code}" for code in languages],
@@ -425,18 +512,17 @@ def _tokenizer(
 
 
 def _files(
-    folder: Path,
-    languages: tuple[str, str],
-    files: dict[str, Sequence[Path]],
-    pairs: dict[str, int],
+    folder: Path, text: PlainText, pairs: dict[str, int], added: Mapping[str, Added]
 ) -> dict[str, Any]:
     """Returns files, parts and splits of the recipe."""
     sources: dict[str, Any] = {}
     parts: dict[str, Any] = {}
-    for split in SPLITS:
+    for split in (*SPLITS, *added):
         parts[split] = {"format": "plain", "files": {}, "lines": pairs[split]}
-        for code, path in zip(languages, files[split], strict=True):
-            name = f"{split}.{code}{'.gz' if path.suffix == '.gz' else ''}"
+        if split in added:
+            parts[split] |= added[split].settings
+        for code, path in zip(text.languages, text.files[split], strict=True):
+            name = f"{split}.{code}{path.suffix if path.suffix in PACKED else ''}"
             state, absolute = path.stat(), path.resolve()
             # files beside the folder can move together with it
             near = absolute.is_relative_to(folder.resolve().parent)
@@ -448,6 +534,7 @@ def _files(
             }
             parts[split]["files"][code] = name
     splits: dict[str, Any] = {split: [split] for split in SPLITS}
+    splits["train"] += added
     splits |= {"exclude_test": True, "exclude_valid": True}
     return {"files": sources, "parts": parts, "splits": splits}
 

@@ -25,6 +25,9 @@ OWN = "recipe.yaml"  # in a folder that dc-nmt new made
 # over it in some places, and be lost in others
 SET_ELSEWHERE = {flag_name(name): flag.elsewhere for name, flag in FLAGS.items() if flag.elsewhere}
 
+# one word; @@ and ▁ are marks of pieces, and fairseq has four symbols
+TAG = "(?!(?:</?s>|<pad>|<unk>)$)[^\\s@▁]*"
+
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Natural = Annotated[int, msgspec.Meta(ge=0)]
 Names = Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -67,6 +70,9 @@ class Part(msgspec.Struct, kw_only=True):
     optional: bool = False  # left out with a notice if its file is missing
     tokenised: bool = False  # the published text is tokenised
     apostrophe: bool = False  # write ’ as ', as fairseq's preparation of IWSLT test sets does
+    repeat: Positive = 1  # times that it stands in the training text
+    # word before each source sentence of the training text, such as of back-translations
+    tag: Annotated[str, msgspec.Meta(pattern=f"^{TAG}$")] = ""
 
     def member(self, language: str) -> tuple[str, str | None]:
         """Returns the file, and the member of that archive or None, for a language."""
@@ -306,8 +312,10 @@ class Recipe:
 
         parts = {name: set_values(part) for name, part in self.task.parts.items()}
         local = {name: file for name, file in self.task.files.items() if file.path}
+        tagged = any(part.tag for part in self.task.parts.values())
         return {
             "languages": [known_as(language) for language in self.pair],
+            **({"tagged": self.source} if tagged else {}),
             "parts": parts,
             "splits": set_values(self.task.splits),
             "text": set_values(self.task.text),

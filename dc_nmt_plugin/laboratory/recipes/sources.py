@@ -162,8 +162,8 @@ def _download(url: str, to: Path, say: Say) -> None:
 
 # -- archives ----------------------------------------------------------------------------------
 
-_DAMAGE: tuple[type[Exception], ...] = (EOFError, OSError, tarfile.TarError, zipfile.BadZipFile)
-_DAMAGE += (zlib.error, lzma.LZMAError)
+DAMAGE: tuple[type[Exception], ...] = (EOFError, OSError, tarfile.TarError, zipfile.BadZipFile)
+DAMAGE += (zlib.error, lzma.LZMAError, RuntimeError)  # an unknown compression, a password
 
 
 def extract(archive: Path, member: str, target: Path) -> None:
@@ -182,7 +182,7 @@ def extract(archive: Path, member: str, target: Path) -> None:
                     return
             some = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
             raise UserError(f"{archive}: has no {member}; it has {some or 'nothing'}")
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise UserError(
             f"{archive}: damaged, truncated or not readable ({error}); remove it and download it "
             "again"

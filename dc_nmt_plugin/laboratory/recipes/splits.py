@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec.structs import asdict
@@ -14,6 +15,7 @@ from ..raw_text.checks import bare
 from ..raw_text.preparation import fits, learn_truecaser
 from ..table import format_table
 from .corpora import Corpora
+from .formats import Pair
 from .held_out import lines_by_rule
 from .recipe import Part, Recipe
 
@@ -55,10 +57,12 @@ def make_text(corpora: Corpora, to: Path) -> dict[str, int]:
         for line in valid:
             kept[line] = 0
     if sample is not None:
-        _keep_first(kept, ends, -(-sample // len(ends)))
+        _keep_first(kept, ends, -(-sample // sum(part.repeat for part in parts["train"])))
     counts = _write_all(corpora, parts, to, kept, valid, most)
     if corpora.settings.casing == "truecase":
         _truecase(corpora, to)
+    if any(part.tag for part in parts["train"]):
+        _add_tags(recipe.source, parts["train"], kept, ends, to)
     _check_counts(corpora, counts)
     manifest = {
         "task": f"{recipe.name}-sample{sample}" if sample else recipe.name,
@@ -150,11 +154,51 @@ def _write(
 ) -> int:
     """Writes the wanted lines of corpora, raw and tokenised; returns their number."""
     for read, folder in ((corpora.raw, to), (corpora.tokens, to / "tokenised")):
-        pairs = (pair for part in parts for pair in read(part))
-        chosen = (pair for line, pair in enumerate(pairs) if wanted(line))
+        chosen = _chosen(read, parts, wanted, repeated=split == "train")
         paths = [folder / f"{split}.{language}" for language in corpora.recipe.pair]
         count = write_parallel(paths, chosen)
     return count
+
+
+def _chosen(
+    read: Callable[[Part], Iterator[Pair]],
+    parts: list[Part],
+    wanted: Callable[[int], object],
+    repeated: bool,
+) -> Iterator[Pair]:
+    """Yields the wanted lines of corpora, one corpus after the other."""
+    start = 0
+    for part in parts:
+        for _ in range(part.repeat if repeated else 1):
+            end = start
+            for end, pair in enumerate(read(part), start=start + 1):
+                if wanted(end - 1):
+                    yield pair
+        start = end
+
+
+def _add_tags(source: str, parts: list[Part], kept: bytearray, ends: list[int], to: Path) -> None:
+    """Writes the tags of corpora before their source sentences.
+
+    A tag comes last: a tokeniser would take it apart, and a truecaser would take it for the first
+    word of the sentence.
+
+    Args:
+        source: language
+        parts: of the training text
+        kept: 1 for a used line of the training corpora
+        ends: the line after each corpus's last
+        to: folder of the text
+    """
+    counts = [sum(kept[start:end]) for start, end in pairwise([0, *ends])]
+    for path in (to / f"train.{source}", to / f"tokenised/train.{source}"):
+        tags = (
+            part.tag
+            for part, count in zip(parts, counts, strict=True)
+            for _ in range(part.repeat * count)
+        )
+        lines = zip(tags, stream_lines(path), strict=True)
+        write_lines(path, (f"{tag} {line}" if tag else line for tag, line in lines))
 
 
 def _truecase(corpora: Corpora, to: Path) -> None:
