@@ -32,7 +32,9 @@ Reader = Callable[[Path, Sequence[str], list[str]], Iterator[Unit]]
 HEAD = 100  # rows from which columns are chosen
 _CODE = r"([a-z]{2,3}(?:_[a-z]+)?)"
 _CODES = re.compile(rf"(?:^|[._-]){_CODE}-{_CODE}(?=[._]|$)", re.I)  # of en-fr.tmx.gz
-_NO_TEXT = re.compile(r"\s*(?:[-+]?[\d.,]+(?:e[-+]?\d+)?|https?://\S+)?\s*", re.I)
+# numbers, and names of sites and files
+_NO_TEXT = re.compile(r"\s*(?:[-+]?[\d.,]+(?:e[-+]?\d+)?|\S+[./]\w\S*)?\s*", re.I)
+_HEADER = ({"source", "src", "original"}, {"target", "trg", "tgt", "translation"})
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
@@ -81,9 +83,8 @@ def write_plain(
     if None in codes and len(there) > 2:  # some came after the first unit
         raise _ask_for_languages(flag, path, there)
     if not count:
-        raise UserError(
-            f"{flag}: {path} has no pair in {source} and {target}; it has {', '.join(there)}"
-        )
+        has = ", ".join(there) or "nothing"
+        raise UserError(f"{flag}: {path} has no pair in {source} and {target}; it has {has}")
     if lacking:
         notes.append(f"{counted(lacking, 'pair')} without text in {source} or {target} left out")
     return languages, paths, "; ".join(notes)
@@ -97,7 +98,7 @@ def _reader(flag: str, path: Path) -> Reader:
         return _read_zip
     is_wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = head.decode("utf-16" if is_wide else "utf-8-sig", "ignore").lstrip()
-    if re.match(r"<(\?xml|!DOCTYPE|tmx)\b", text):
+    if re.match(r"<(\?xml|!DOCTYPE tmx|tmx)\b", text):
         if "<!ENTITY" in text:  # which may grow without end
             raise UserError(f"{flag}: {path} declares entities, which no corpus needs")
         return _read_tmx
@@ -118,7 +119,7 @@ def _choose(
     source, target = codes
     if source and target:
         return source, target
-    if len(named) != 2:
+    if len(named) != 2 or not all(map(_is_language, named)):
         raise _ask_for_languages(flag, path, named)
     first, second = named
     source = source or (second if target == first else first)
@@ -126,8 +127,12 @@ def _choose(
 
 
 def _ask_for_languages(flag: str, path: Path, there: Sequence[str]) -> UsageError:
-    has = f"has {', '.join(there)}" if there else "names no languages"
-    return UsageError(f"{flag}: {path} {has}: give --source-lang and --target-lang")
+    remedy = "give --source-lang and --target-lang"
+    if there:
+        return UsageError(f"{flag}: {path} has {', '.join(there)}: {remedy}")
+    return UsageError(
+        f"{flag}: {path} names no languages: {remedy}, of a TSV file in the order of its columns"
+    )
 
 
 def _languages_of(name: str) -> list[str]:
@@ -152,16 +157,30 @@ def _on_one_line(text: str) -> str:
 
 def _read_tsv(path: Path, languages: Sequence[str], notes: list[str]) -> Iterator[Unit]:
     """Reads two columns; where there are more, the first two that can be text."""
-    rows = [line.split("\t") for line in islice(stream_lines(path, fix=True), HEAD)]
+    rows = [_cells(line) for line in islice(stream_lines(path, fix=True), HEAD)]
     columns = list(range(min(map(len, rows))))
+    has_header = False
     if len(columns) > 2:
-        columns = [n for n in columns if not all(_NO_TEXT.fullmatch(row[n]) for row in rows)]
+        others = [n for n in columns if not any(_can_be_text(row[n]) for row in rows[1:])]
+        has_header = any(_can_be_text(rows[0][n]) for n in others)
+        columns = [n for n in columns if n not in others]
     if len(columns) < 2:
         raise UserError(f"{path}: not two columns have text in the first {HEAD} rows")
     first, second = columns[:2]
-    notes.append(f"columns {first + 1} and {second + 1}")
+    names = [rows[0][n].strip().lower() for n in (first, second)]
+    if all(map(_is_language, names)):
+        languages, has_header = list(map(known_as, names)), True
+    elif names[0] in _HEADER[0] and names[1] in _HEADER[1]:
+        has_header = True
+    # a person sees whether these are the languages of the columns
+    shown = [f'{code} "{rows[-1][n]:.30}"' for code, n in zip(languages, columns, strict=False)]
+    notes.append(f"columns {first + 1} and {second + 1}, {' and '.join(shown)}")
+    if has_header:
+        notes.append("line 1 is a header")
     for number, line in enumerate(stream_lines(path, fix=True), start=1):
-        cells = line.split("\t")
+        cells = _cells(line)
+        if number == 1 and has_header:
+            continue
         if len(cells) > second:
             yield dict(zip(languages, (cells[first], cells[second]), strict=True))
         elif line.strip():
@@ -171,23 +190,43 @@ def _read_tsv(path: Path, languages: Sequence[str], notes: list[str]) -> Iterato
             )
 
 
+def _can_be_text(cell: str) -> bool:
+    """Returns whether a cell can be a sentence: no number, URL, file or language code."""
+    is_code = cell.islower() and _is_language(cell)
+    return not is_code and _NO_TEXT.fullmatch(cell) is None
+
+
+def _cells(line: str) -> list[str]:
+    cells = line.split("\t")
+    return list(map(_without_quoting, cells)) if '""' in line else cells
+
+
+def _without_quoting(cell: str) -> str:
+    """Returns the text of a cell that a CSV writer has quoted because it has quotation marks."""
+    inside = cell[1:-1]
+    if cell == f'"{inside}"' and '""' in inside and '"' not in inside.replace('""', ""):
+        return inside.replace('""', '"')
+    return cell
+
+
 def _read_zip(path: Path, _: Sequence[str], __: list[str]) -> Iterator[Unit]:
     """Reads two files, one sentence a line, whose names end in their languages."""
     try:
         with zipfile.ZipFile(path) as archive:
-            endings = {name: name.rpartition(".")[2] for name in archive.namelist()}
-            members = {code: name for name, code in endings.items() if _is_language(code)}
+            names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
+            members = [name for name in names if _is_language(name.rpartition(".")[2])]
             if len(members) != 2:
                 raise UserError(
                     f"{path}: has not two files such as a.en and a.de, but "
-                    f"{', '.join(endings) or 'nothing'}; unpack it, and give two files"
+                    f"{', '.join(names) or 'nothing'}; unpack it, and give two files"
                 )
-            one, other = members.values()
+            one, other = members
+            codes = [known_as(name.rpartition(".")[2]) for name in members]
             shown = [f"{path}: {name}" for name in (one, other)]
             with archive.open(one) as first, archive.open(other) as second:
                 sides = decoded(first, shown[0]), decoded(second, shown[1])
                 for pair in together(shown, *sides, "line"):
-                    yield dict(zip(map(known_as, members), pair, strict=True))
+                    yield dict(zip(codes, pair, strict=True))
     except DAMAGE as error:
         raise UserError(f"{path}: cannot be read: {error}") from error
 
@@ -231,7 +270,7 @@ def _unit(element: Element) -> Unit:
     for variant in element.iterfind("{*}tuv"):
         code = known_as(variant.get(_LANGUAGE, variant.get("lang", "")))  # lang: of TMX 1.1
         segment = variant.find("{*}seg")
-        if segment is not None:
+        if code and segment is not None:
             unit.setdefault(code, _text(segment))
     return unit
 

@@ -193,6 +193,8 @@ def _plain_text(options: NewOptions, to: Path) -> PlainText:
         text.origins[name] = origin
         if name == "train":
             text.languages = found
+            if found[0] == found[1]:
+                raise UsageError(f"--train: both sides are {found[0]}; give --target-lang")
         elif None in codes and found != text.languages:
             raise UsageError(
                 f"{flag}: {paths[0]} and {paths[1]} are {' and '.join(found)} by their "

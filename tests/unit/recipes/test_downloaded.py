@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import re
 import sys
@@ -113,6 +114,35 @@ def test_sides_are_put_in_order(here):
             assert read_lines(here / name / f"text/{split}.de") == list(SIDES["de"])
 
 
+# form of a row, the first line of the file, and what the origin says
+COLUMNS = {
+    "domains": ("www.{n}.com\t0.{n}\t{a}\t{b}", "", "columns 3 and 4, en "),
+    "language codes": ("eng\tdeu\t{a}\t{b}", "", "columns 3 and 4, en "),
+    "a header over numbers": ("{n}\t{a}\t{b}", "index\toriginal\tmt\n", "line 1 is a header"),
+    "files": ("clip_{n}.mp3\t{a}\t{b}", "path\tsentence\tmt\n", "columns 2 and 3, en "),
+    "a header": ("{a}\t{b}", "Source\tTarget\n", "line 1 is a header"),
+    "a header with languages": ("{b}\t{a}", "de\ten\n", f'de "{PAIRS[98][1]:.30}" and en "'),
+}
+
+
+@pytest.mark.parametrize(("row", "first", "note"), COLUMNS.values(), ids=COLUMNS)
+def test_columns_with_the_text(tmp_path, row, first, note):
+    rows = (row.format(n=n, a=a, b=b) + "\n" for n, (a, b) in enumerate(PAIRS))
+    (tmp_path / "x.en-de.tsv").write_text(first + "".join(rows), "utf-8")
+    _, paths, origin = write_plain("--train", tmp_path / "x.en-de.tsv", ("en", "de"), tmp_path, "t")
+    assert [read_lines(path) for path in paths] == [list(SIDES["en"]), list(SIDES["de"])]
+    assert note in origin and ("header" in origin) == bool(first)
+
+
+def test_cells_that_a_csv_writer_has_quoted(tmp_path):
+    texts = [('He said "yes".', '"Ja", sagte er.'), ('"', '"Ja" und "Nein"'), ("It's", '"a"')]
+    with (tmp_path / "x.tsv").open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out, delimiter="\t").writerows(texts[:2])
+        out.write("\t".join(texts[2]) + "\n")
+    _, paths, _ = write_plain("--train", tmp_path / "x.tsv", ("en", "de"), tmp_path, "t")
+    assert list(zip(*map(read_lines, paths), strict=True)) == texts
+
+
 def test_text_of_a_unit_is_one_line(tmp_path):
     """Without markup; also in UTF-16, as many programs write it."""
     seg = "\n café &amp;\u00a0a\n\tb <ph>&lt;x/&gt;<sub>c</sub></ph><hi>d</hi>\u2028e "
@@ -153,6 +183,20 @@ REFUSED = {
         ["--target-lang", "es"],
         ["no pair in en and es; it has en, de"],
     ),
+    "no language of a text": (
+        "bare.tmx",
+        tmx([[('lang="en"', "a"), ("", "b")]]),
+        GIVEN,
+        ["no pair in en and de; it has en\n"],
+    ),
+    "a language without a code of its own": (
+        "toki.tmx",
+        tmx([[('lang="en"', "a"), ('lang="toki"', "b")]]),
+        [],
+        ["has en, toki: give --source-lang"],
+    ),
+    "one language": ("a.en", None, ["a.en"], ["both sides are en; give --target-lang"]),
+    "a web page": ("x.en-de.tmx", "<!DOCTYPE html><p>404</p>", [], ["is no TMX"]),
     "one plain file": ("a.en", None, [], ["no columns with a tab", "give two files"]),
     "entities": ("bomb.tmx", BOMB, GIVEN, ["bomb.tmx declares entities"]),
     "cut TMX": ("cut.tmx", lambda whole: whole("three.tmx")[:9000], GIVEN, ["truncated XML"]),
@@ -208,6 +252,13 @@ def test_a_zip_of_other_files(here, capsys):
     zipped(here / "fra-eng.zip", {"fra.txt": "a\tb\n"})
     assert cli.main(["new", "mine", "--train", "fra-eng.zip"]) == 1
     assert "but README, LICENSE, fra.txt; unpack it" in capsys.readouterr().err
+    text = "a\nb\n"
+    zipped(here / "sets.zip", dict.fromkeys(["dev.en", "dev.de", "train.en", "train.de"], text))
+    assert cli.main(["new", "mine", "--train", "sets.zip"]) == 1
+    assert "but README, LICENSE, dev.en, dev.de, train.en, train.de" in capsys.readouterr().err
+    zipped(here / "mac.zip", {"a.en": text, "__MACOSX/._a.en": "x", "a.de": text})
+    _, paths, _ = write_plain("--train", here / "mac.zip", ("en", "de"), here, "t")
+    assert paths[0].read_text("utf-8") == text
     zipped(here / "short.zip", {"a.en": "a\nb\n", "a.de": "a\n"})
     assert cli.main(["new", "mine", "--train", "short.zip"]) == 1
     assert "short.zip: a.en has 2 lines but short.zip: a.de has 1" in capsys.readouterr().err
