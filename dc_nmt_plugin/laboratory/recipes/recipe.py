@@ -227,6 +227,10 @@ class Recipe:
                 rules = ["random N", "every N"] if split == "valid" else []
                 parts, place = [*self.task.parts, *rules], f"{self.path}: splits.{split}"
                 check_choices(place, self._part_names(split), parts, error=UserError)
+            for part in self.split_parts(split) if split != "train" else ():
+                if part.tag or part.repeat > 1:
+                    key = f"parts.{part.name}"
+                    raise self.problem(key, "tag and repeat are for training text; leave them out")
         for name, entry in self.task.settings.items():
             key = f"settings.{name}"
             self._check_flags(f"{key}.decode", entry.decode or "", SET_ELSEWHERE)

@@ -50,6 +50,11 @@ def make_text(corpora: Corpora, to: Path) -> dict[str, int]:
 
     # of all training corpora, one after the other: 1 for a used line
     kept, ends = _clean(corpora, parts)
+    if left := kept.count(0):
+        corpora.say(
+            f"{counted(left, 'training pair')} left out: blank, too long, uneven, or with the "
+            "source of a validation or test pair"
+        )
     valid: set[int] = set()
     rule = recipe.held_out()
     if rule:

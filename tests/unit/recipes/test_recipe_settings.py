@@ -290,6 +290,10 @@ def test_both_directions_share_the_data():
         (("format: iwslt-tags", "format: tags"), "format: 'tags' is not one of plain, iwslt-tags"),
         (("like: thesis-iwslt", "like: thesis"), "settings.all.like: 'thesis' is not one of thes"),
         (("test: [tst2014]", "test: [tst2041]"), "splits.test: 'tst2041' is not one of train"),
+        (
+            ("  tst2014:\n", "  tst2014:\n    tag: <t>\n"),
+            "parts.tst2014: tag and repeat are for training text",
+        ),
         (("pair: es-en\n", ""), "missing required field `pair`"),
         (("pair: es-en", "pair: es-es"), "pair: 'es-es' is not two language codes"),
         (("test: [tst2014]", "test: []"), "splits.test: Expected `array` of length >= 1"),

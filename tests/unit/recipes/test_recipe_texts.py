@@ -154,6 +154,7 @@ def test_training_pairs_of_the_test_set_are_left_out(tmp_path):
     shutil.rmtree(tmp_path / "work")
     prepared.make()
     assert leaked not in prepared.text("train.en") + prepared.text("valid.en")
+    assert any(line.startswith("1 training pair left out: ") for line in prepared.lines)
 
 
 def test_other_numbers_of_lines_than_published_are_refused(tmp_path):
