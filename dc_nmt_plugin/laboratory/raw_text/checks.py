@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TextIO
 from unicodedata import is_normalized, normalize
@@ -313,6 +314,29 @@ def _greatest_sum(values: Iterable[Any]) -> tuple[float, int, int]:
             lowest, lowest_at = float(sums[low]), place + low
         before, place = float(sums[-1]), place + len(block)
     return most, start, end
+
+
+def are_swapped(train: Sequence[Path], other: Sequence[Path]) -> bool:
+    """Returns whether each side of a set is, by its letters, in the language of train's other side.
+
+    Over Multi30k, Europarl and Tatoeba, sides in order are 1.67 times as like as swapped ones.
+    """
+    (one, two), (three, four) = (map(_trigrams, pair) for pair in (train, other))
+    in_order = _likeness(one, three) + _likeness(two, four)
+    return _likeness(one, four) + _likeness(two, three) > 1.25 * in_order
+
+
+def _trigrams(path: Path) -> Counter[str]:
+    counts = Counter[str]()
+    for line in islice(stream_lines(path), 1000):
+        counts.update(line[place : place + 3].lower() for place in range(len(line) - 2))
+    return counts
+
+
+def _likeness(one: Counter[str], two: Counter[str]) -> float:
+    """Returns the share, between 0 and 1, that two distributions have in common."""
+    totals = max(1, one.total()), max(1, two.total())
+    return sum(min(one[key] / totals[0], two[key] / totals[1]) for key in one.keys() & two.keys())
 
 
 def unseen_characters(train: Scan, other: Scan) -> list[str]:

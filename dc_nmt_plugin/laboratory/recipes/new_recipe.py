@@ -31,6 +31,7 @@ from ..raw_text.checks import (
     RARE,
     Finding,
     Scan,
+    are_swapped,
     refuse,
     scan_groups,
     shared_lines,
@@ -242,6 +243,12 @@ def _check(text: PlainText, options: NewOptions) -> dict[str, list[Scan]]:
         notify(*map(text.named, findings), "", out=True)
     for split, (source, target) in scans.items():
         _check_set(split, source, target, findings)
+        if are_swapped(text.files["train"], text.files[split]):
+            raise UserError(
+                f"{_flag(split)}: by its letters, {source.name} is in the language of "
+                f"{scans['train'][1].name}: swap the sides, or write the languages of a TSV file's "
+                "columns into its name, such as a.en-de.tsv"
+            )
     return scans
 
 

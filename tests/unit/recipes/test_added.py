@@ -152,3 +152,17 @@ def test_from_python(here):
     )
     with pytest.raises(UserError, match=r"parts\.added1\.tag"):
         load(str(here / "mine"))
+
+
+def test_swapped_sides(here, capsys):
+    """By the letters, where the names of the files do not say the languages."""
+    lines = (here / "c.tsv").read_text("utf-8").splitlines()
+    swapped = "\n".join("\t".join(reversed(line.split("\t"))) for line in lines)
+    (here / "swapped.tsv").write_text(swapped + "\n", "utf-8")
+    for flag in ("--add", "--valid", "--test"):
+        assert cli.main(["new", "mine", "--train", "a.en", "a.de", flag, "swapped.tsv"]) == 1
+        message = capsys.readouterr().err
+        assert f"{flag}: by its letters, swapped.tsv (en) is in the language of a.de" in message
+        assert message.count("\n") == 1 and not (here / "mine").exists()
+    (here / "x.de-en.tsv").symlink_to("swapped.tsv")
+    assert cli.main(["new", "mine", "--train", "a.en", "a.de", "--add", "x.de-en.tsv"]) == 0
