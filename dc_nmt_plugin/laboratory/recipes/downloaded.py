@@ -158,7 +158,8 @@ def _on_one_line(text: str) -> str:
 def _read_tsv(path: Path, languages: Sequence[str], notes: list[str]) -> Iterator[Unit]:
     """Reads two columns; where there are more, the first two that can be text."""
     rows = [_cells(line) for line in islice(stream_lines(path, fix=True), HEAD)]
-    columns = list(range(min(map(len, rows))))
+    rows = [row for row in rows if len(row) > 1]  # no blank lines, nor the half of a pair
+    columns = list(range(min(map(len, rows), default=0)))
     has_header = False
     if len(columns) > 2:
         others = [n for n in columns if not any(_can_be_text(row[n]) for row in rows[1:])]

@@ -119,6 +119,7 @@ COLUMNS = {
     "domains": ("www.{n}.com\t0.{n}\t{a}\t{b}", "", "columns 3 and 4, en "),
     "language codes": ("eng\tdeu\t{a}\t{b}", "", "columns 3 and 4, en "),
     "a header over numbers": ("{n}\t{a}\t{b}", "index\toriginal\tmt\n", "line 1 is a header"),
+    "blank lines": ("{a}\t{b}\n", "", "columns 1 and 2, en "),
     "files": ("clip_{n}.mp3\t{a}\t{b}", "path\tsentence\tmt\n", "columns 2 and 3, en "),
     "a header": ("{a}\t{b}", "Source\tTarget\n", "line 1 is a header"),
     "a header with languages": ("{b}\t{a}", "de\ten\n", f'de "{PAIRS[98][1]:.30}" and en "'),
@@ -213,6 +214,12 @@ REFUSED = {
         ["cut.jsonl, line 599: is not as", "truncated"],
     ),
     "JSON of another form": ("b.json", '{"en": "a", "de": "b"}\n', [], ["line 1: is not as"]),
+    "a cell of two lines": (
+        "two.en-de.tsv",
+        "a\tb\nhalf\n\tb\n",
+        [],
+        ["two.en-de.tsv, line 2: has 1 column, and column 2 is needed"],
+    ),
     "no UTF-8": ("b.tsv", b"a\tb\n\xff\tb\n", GIVEN, ["b.tsv, line 2: byte 0xff"]),
     "cut zip": (
         "cut.zip",
