@@ -32,8 +32,8 @@ Reader = Callable[[Path, Sequence[str], list[str]], Iterator[Unit]]
 HEAD = 100  # rows from which columns are chosen
 _CODE = r"([a-z]{2,3}(?:_[a-z]+)?)"
 _CODES = re.compile(rf"(?:^|[._-]){_CODE}-{_CODE}(?=[._]|$)", re.I)  # of en-fr.tmx.gz
-# numbers, and names of sites and files
-_NO_TEXT = re.compile(r"\s*(?:[-+]?[\d.,]+(?:e[-+]?\d+)?|\S+[./]\w\S*)?\s*", re.I)
+# a number, an identifier with digits, the name of a site or file
+_NO_TEXT = re.compile(r"\s*(?:\S*\d\S*|\S+[./]\w\S*)?\s*")
 _HEADER = ({"source", "src", "original"}, {"target", "trg", "tgt", "translation"})
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
@@ -159,12 +159,7 @@ def _read_tsv(path: Path, languages: Sequence[str], notes: list[str]) -> Iterato
     """Reads two columns; where there are more, the first two that can be text."""
     rows = [_cells(line) for line in islice(stream_lines(path, fix=True), HEAD)]
     rows = [row for row in rows if len(row) > 1]  # no blank lines, nor the half of a pair
-    columns = list(range(min(map(len, rows), default=0)))
-    has_header = False
-    if len(columns) > 2:
-        others = [n for n in columns if not any(_can_be_text(row[n]) for row in rows[1:])]
-        has_header = any(_can_be_text(rows[0][n]) for n in others)
-        columns = [n for n in columns if n not in others]
+    columns, has_header = _columns_of_text(rows)
     if len(columns) < 2:
         raise UserError(f"{path}: not two columns have text in the first {HEAD} rows")
     first, second = columns[:2]
@@ -191,8 +186,17 @@ def _read_tsv(path: Path, languages: Sequence[str], notes: list[str]) -> Iterato
             )
 
 
+def _columns_of_text(rows: Sequence[Sequence[str]]) -> tuple[list[int], bool]:
+    """Returns the columns that can be text, and True if the first row is the header of others."""
+    columns = range(min(map(len, rows), default=0))
+    if len(columns) <= 2:
+        return list(columns), False
+    others = [n for n in columns if not any(_can_be_text(row[n]) for row in rows[1:])]
+    return [n for n in columns if n not in others], any(_can_be_text(rows[0][n]) for n in others)
+
+
 def _can_be_text(cell: str) -> bool:
-    """Returns whether a cell can be a sentence: no number, URL, file or language code."""
+    """Returns whether a cell can be a sentence: no number, identifier, URL or language code."""
     is_code = cell.islower() and _is_language(cell)
     return not is_code and _NO_TEXT.fullmatch(cell) is None
 

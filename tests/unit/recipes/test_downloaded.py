@@ -116,10 +116,11 @@ def test_sides_are_put_in_order(here):
 
 # form of a row, the first line of the file, and what the origin says
 COLUMNS = {
-    "domains": ("www.{n}.com\t0.{n}\t{a}\t{b}", "", "columns 3 and 4, en "),
+    "domains": ("www.{n}.com\ta.de\t0.{n}\t{a}\t{b}", "", "columns 4 and 5, en "),
     "language codes": ("eng\tdeu\t{a}\t{b}", "", "columns 3 and 4, en "),
     "a header over numbers": ("{n}\t{a}\t{b}", "index\toriginal\tmt\n", "line 1 is a header"),
     "blank lines": ("{a}\t{b}\n", "", "columns 1 and 2, en "),
+    "identifiers": ("train-{n}\t{a}\t{b}\t-1.{n}e-5", "", "columns 2 and 3, en "),
     "files": ("clip_{n}.mp3\t{a}\t{b}", "path\tsentence\tmt\n", "columns 2 and 3, en "),
     "a header": ("{a}\t{b}", "Source\tTarget\n", "line 1 is a header"),
     "a header with languages": ("{b}\t{a}", "de\ten\n", f'de "{PAIRS[98][1]:.30}" and en "'),
