@@ -1,8 +1,10 @@
 """Tokenisation, casing and cleaning of a whole corpus, as the papers' scripts do them."""
 
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -43,6 +45,14 @@ def _obey() -> None:
     # Python's own handler does not run in a process that waits for a lock: the pool would not end
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Ends this process when its parent is killed: it would hold the lock of the text for ever."""
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)
 
 
 def _tokenise_chunk(language: str, settings: TextSettings, lines: list[str]) -> list[str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import generated_files
@@ -237,3 +240,25 @@ def test_training_text_is_cleaned_after_bpe_and_long_sentences_are_found(tmp_pat
     with pytest.raises(UserError, match="none is not a folder"):
         recipe.main(["clean", str(tmp_path / "none"), "en", "de", "0", "0"])
     assert not (tmp_path / "none").exists()
+
+
+def test_processes_of_the_tokeniser_end_with_a_killed_parent():
+    """They hold the lock of the text, for which the next command waits."""
+    code = """
+import multiprocessing, sys
+from dc_nmt_plugin.laboratory.raw_text import TextSettings
+from dc_nmt_plugin.laboratory.raw_text.preparation import CHUNK, tokenise
+for number, _ in enumerate(tokenise(["a b."] * 4 * CHUNK, "en", TextSettings())):
+    if number == CHUNK:
+        print(*[child.pid for child in multiprocessing.active_children()], flush=True)
+        sys.stdin.read()
+"""
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        children = [int(word) for word in parent.stdout.readline().split()]
+        parent.kill()
+    assert children
+    end = time.monotonic() + 20
+    while any(Path(f"/proc/{child}").exists() for child in children):
+        assert time.monotonic() < end
+        time.sleep(0.1)
