@@ -93,6 +93,7 @@ class Data:
     source: str | None  # languages
     target: str
     folder: str | None = None  # made by fairseq-preprocess
+    origin: str | None = None  # another folder of fairseq-preprocess, to which its files are links
     dictionaries: dict[str, str] = field(default_factory=dict)  # language → SHA-256
     text: str | None = None  # SHA-256 of the binarised training text
     valid: str | None = None  # SHA-256 of the binarised validation text
@@ -107,6 +108,7 @@ class Training:
     parameters: int | None = None  # trained ones, shared ones once
     tokens_per_second: float | None = None  # target tokens, without validation
     seconds: float | None = None  # with validation and saving
+    start: str | None = None  # SHA-256 of the checkpoint of --finetune-from-model
     device: str | None = None  # processors or GPUs, of all starts
     versions: dict[str, str] = field(default_factory=dict)  # of earlier records
     log: str | None = None  # learning curve, or fairseq-train's output

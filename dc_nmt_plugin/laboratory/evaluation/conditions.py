@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...errors import UsageError
-from ...flags import PRECISION, STOPPING, flag_name, flags_of
+from ...flags import PRECISION, START, STOPPING, flag_name, flags_of
 from ...runs.differences import (
     OF_ONE_SYSTEM,
     TOKENS,
@@ -22,7 +22,7 @@ from ...runs.finding import Run
 HOW_TRAINED = (
     "dropout", "attention-dropout", "activation-dropout", "label-smoothing", "optimizer",
     "adam-betas", "lr", "lr-scheduler", "warmup-updates", "weight-decay", "clip-norm",
-    "batch-size",
+    "batch-size", START,
 )  # fmt: skip
 # flags of fairseq-generate that recipes set, and fairseq's values without them
 SEARCH = {"beam": 5, "lenpen": 1, "length-penalty": "fairseq", "no-repeat-ngram-size": 0}

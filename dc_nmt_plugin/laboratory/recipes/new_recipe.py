@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 from msgspec.structs import replace
 
 from ...errors import UsageError, UserError, counted, notify, printable
 from ...files import folder_problem, making, sha256, write_parallel, write_text
+from ...flags import flag_name
 from ...text.languages import is_spaceless, language
 from ...text.segmentation import (
     SEGMENTERS,
@@ -25,6 +28,7 @@ from ...text.segmentation import (
     Segmenter,
 )
 from ..evaluation.metrics import METRICS, default_bleu
+from ..raw_text import TextSettings
 from ..raw_text.checks import (
     NOTHING,
     RARE,
@@ -36,6 +40,7 @@ from ..raw_text.checks import (
     unseen_characters,
 )
 from ..raw_text.tokenizers import detokenize, tokenize
+from .existing import Binarised, Existing, StartRun
 from .formats import read_pairs
 from .held_out import SEED, lines_that_occur_once
 from .recipe import OWN, SPLITS, Recipe, load, set_values, tasks
@@ -49,6 +54,13 @@ LOST = 0.05  # share of the words that Moses' tokeniser may lose
 ENDINGS = ("txt", "tok", "raw", "bpe", "src", "trg", "tgt", "csv", "tsv")
 # words that stand for something else: <2de>, __NUM_1__, ｟ent＃1：num｠, {name}, [[1]]
 MARK = re.compile(r"(?<!\S)(?:<\S+>|__\S+__|｟\S+｠|\{\S+\}|\[\[\S+\]\])(?!\S)")
+# option → options whose values it replaces
+CONTRADICTIONS = {
+    "data_bin": ("train", "valid", "test", "dictionary", "bpe", "start"),
+    "start": ("archs", "dictionary", "bpe", "like"),
+    "codes": ("bpe",),
+}
+FLAG_OF = {"archs": "ARCH", "start": "--from"}
 # refused in addition to SPOILT; blank pairs are left out of the training text
 REFUSED = ("tokenized", "entities", "shifted", "unseen", "symbol", "form")
 
@@ -83,16 +95,21 @@ class NewOptions:
     """Options of ``dc-nmt new``."""
 
     folder: Path  # of the new recipe
-    train: Sequence[Path]  # files of source and target
+    train: Sequence[Path] = ()  # files of source and target
     valid: Sequence[Path] | None = None  # the same; None: taken from the training text
     test: Sequence[Path] | None = None
     source_lang: str | None = None  # codes; None: the endings of the files
     target_lang: str | None = None
-    archs: Sequence[str] = ("transformer_standard",)  # architectures to train
+    # architectures to train; none: transformer_standard, or that of `start`
+    archs: Sequence[str] = ()
     tokenized: bool = False  # the words of the text are already separated
     bpe: int | None = None  # number of BPE operations, or pieces; None: by the size of the text
     segment: str = "subword-nmt"  # program that segments, of SEGMENTERS
     like: str | None = None  # task whose settings are taken
+    codes: Sequence[Path] = ()  # one file for both languages, or those of source and target
+    dictionary: Sequence[Path] = ()  # of fairseq; the same
+    start: Path | None = None  # run whose model is trained on
+    data_bin: Path | None = None  # folder of fairseq-preprocess, instead of `train`
 
 
 def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
@@ -111,6 +128,15 @@ def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
         raise UsageError(f"FOLDER: {name!r} is a published task's name; take another")
     for arch in options.archs:
         translation_family(arch)
+    _check_contradictions(options)
+    if options.data_bin:
+        binarised = Binarised.read(options.data_bin)
+        with making(options.folder) as folder:
+            notes = _write_binarised(folder, options, binarised)
+        return Recipe(options.folder / OWN), notes
+    start = StartRun.read(options.start, options.codes) if options.start else None
+    if start:
+        options = _of_start(options, start)
     files = {split: getattr(options, split) for split in SPLITS if getattr(options, split)}
     codes = options.source_lang, options.target_lang
     languages = _languages("--train", options.train, codes)
@@ -120,10 +146,31 @@ def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
                 f"--{split}: {paths[0]} and {paths[1]} are {' and '.join(found)} by their "
                 f"endings, and --train is {' and '.join(languages)}, in this order"
             )
+    if start:
+        start.check_languages(languages)
     scans = _check(files, options.tokenized)
+    existing = start.existing if start else Existing.of(options.codes, options.dictionary)
+    if existing.codes:
+        options = dataclasses.replace(options, segment=existing.segmenter.name)
     with making(options.folder) as folder:
-        notes = _write(folder, options, files, languages, scans)
+        notes = _write(folder, options, files, languages, scans, existing, start)
     return Recipe(options.folder / OWN), notes
+
+
+def _check_contradictions(options: NewOptions) -> None:
+    """Raises UsageError for an option whose value another one would replace."""
+    for name, others in CONTRADICTIONS.items():
+        for other in others:
+            if getattr(options, name) and getattr(options, other):
+                one, two = (FLAG_OF.get(each, flag_name(each)) for each in (name, other))
+                raise UsageError(f"{two}: contradicts {one}, which decides it; leave out {two}")
+
+
+def _of_start(options: NewOptions, start: StartRun) -> NewOptions:
+    """Returns the options with the architecture of a run, and how its text was prepared."""
+    tokenized = options.tokenized or bool(start.text and start.text.tokenizer == "none")
+    archs = [arch] if (arch := start.record.architecture) else []
+    return dataclasses.replace(options, archs=archs, tokenized=tokenized)
 
 
 def _languages(flag: str, paths: Sequence[Path], codes: Sequence[str | None]) -> tuple[str, str]:
@@ -188,34 +235,103 @@ def _write(
     files: dict[str, Sequence[Path]],
     languages: tuple[str, str],
     scans: dict[str, list[Scan]],
+    existing: Existing,
+    start: StartRun | None,
 ) -> list[str]:
     """Writes the held-out text and the recipe; returns the recipe's first lines."""
     step = scans["train"][0].lines // SAMPLED + 1
     sample = list(islice(read_pairs("plain", files["train"]), 0, None, step))
     pairs, notes = _write_sets(folder, files, languages, scans)
     choices = _choices(options, languages, sample, pairs["train"])
+    choices = dataclasses.replace(choices, given=existing.segmentation(languages))
+    text = msgspec.convert({"tokenizer": choices.tokenizer}, TextSettings)
+    if start and start.text:
+        text = start.text
+        choices = dataclasses.replace(choices, tokenizer=text.tokenizer)
     notes += choices.text_notes(languages)
     notes += _mark_notes(sample, languages, choices.tokenizer)
-    if options.like is None:
+    settings = None
+    if existing.codes:
+        lines, pieces = existing.check(sample, languages, text)
+        notes += lines
+        settings = start.settings(pairs["train"], pieces) if start else None
+    content = _files(folder, languages, files, pairs)
+    copied = existing.copied(folder, languages)
+    content["files"] |= {name: _file(folder, path) for name, path in copied.items()}
+    content["text"] = {"tokenizer": text.tokenizer, **set_values(text)}
+    return _write_recipe(folder, options, languages, choices, content, notes, settings)
+
+
+def _write_binarised(folder: Path, options: NewOptions, binarised: Binarised) -> list[str]:
+    """Writes the recipe of a folder of fairseq-preprocess; returns its first lines."""
+    dictionaries = [binarised.folder / f"dict.{code}.txt" for code in binarised.languages]
+    existing = Existing.of(options.codes, dictionaries if options.codes else ())
+    existing.check_dictionaries()
+    existing = dataclasses.replace(existing, dictionaries=())  # they stay where they are
+    given = {**existing.segmentation(binarised.languages), **binarised.segmentation}
+    size = next(size for size in SIZES if binarised.pairs["train"] < size.below)
+    segmenter = SEGMENTERS[given["segment"]]
+    raw = segmenter is SENTENCEPIECE
+    tokenizer, metric = (
+        ("raw", default_bleu(binarised.languages[1])) if raw else ("none", "multi-bleu")
+    )
+    choices = Choices(size, segmenter, 0, 0, tokenizer, metric, given)
+    files = {path.name: _file(folder, path) for path in binarised.files}
+    copied = existing.copied(folder, binarised.languages)
+    content = {
+        "files": files | {name: _file(folder, path) for name, path in copied.items()},
+        "parts": {
+            split: {"format": "binarised", "lines": lines}
+            for split, lines in binarised.pairs.items()
+        },
+        "splits": {
+            **{split: [split] for split in SPLITS},
+            "tests": {split: [split] for split in list(binarised.pairs)[len(SPLITS) :]},
+        },
+        "text": {"tokenizer": tokenizer},
+    }
+    notes = [
+        f"{split}: {counted(lines, 'pair')}, binarised in {binarised.folder}"
+        for split, lines in binarised.pairs.items()
+    ]
+    notes.append("scores are of the text as it was segmented, with joined pieces")
+    return _write_recipe(folder, options, binarised.languages, choices, content, notes)
+
+
+def _write_recipe(
+    folder: Path,
+    options: NewOptions,
+    languages: tuple[str, str],
+    choices: Choices,
+    content: Mapping[str, Any],
+    notes: list[str],
+    of_start: dict[str, Any] | None = None,
+) -> list[str]:
+    """Writes the recipe with files and text in `content`; returns its first lines."""
+    archs = list(options.archs) or ["transformer_standard"]
+    bpe = {"default": choices.segmentation}
+    if of_start is not None:
+        settings = _settings(choices.size, choices.joint, choices.metric)
+        settings = {"all": settings["all"] | of_start}
+        notes.append(f"updates: {of_start['updates']:,}; {of_start['source']}")
+    elif options.like is None:
         notes += choices.notes(languages)
-        bpe = {"default": choices.segmentation}
         settings = _settings(choices.size, choices.joint, choices.metric)
     else:
         like = load(options.like)
-        notes += _notes_of_like(like, options.archs)
-        bpe = _bpe_of_like(like, options)
+        notes += _notes_of_like(like, archs)
+        bpe = _bpe_of_like(like, options, choices.given)
         settings = _settings_of_like(like, "-".join(languages), choices.metric)
-    content = {
+    recipe = {
         "title": f"{options.folder.resolve().name}, your own text",
         "pair": "-".join(languages),
-        "archs": list(options.archs),
-        **_files(folder, languages, files, pairs),
-        "text": {"tokenizer": choices.tokenizer},
+        "archs": archs,
+        **content,
         "bpe": bpe,
         "settings": settings,
     }
     head = ["Made by dc-nmt new; yours to change.", *notes]
-    body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=96)
+    body = yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True, width=96)
     write_text(folder / OWN, "".join(f"# {printable(line)}\n" for line in head) + body)
     return notes
 
@@ -264,23 +380,25 @@ class Choices:
     share: float  # of the target's letters that the source has too
     tokenizer: str
     metric: str
+    given: dict[str, Any] = field(default_factory=dict)  # segmentation by files that are there
 
     @property
     def joint(self) -> bool:
-        """Returns True for one dictionary and one BPE of both languages."""
+        """Returns True for one dictionary of both languages, and one BPE unless that is given."""
+        if self.given:
+            return bool(self.given["dictionary"] == "joint")
         return self.share >= SHARED_LETTERS
 
     @property
     def segmentation(self) -> dict[str, Any]:
         """Returns the segmentation of the recipe."""
-        return {
+        learnt = {
             **_segment(self.segmenter.name),
             "operations": self.operations,
             "joint": self.joint,
             "dictionary": "joint" if self.joint else "separate",
-            "max_tokens": 250,
-            "ratio": 9,
         }
+        return {**(self.given or learnt), "max_tokens": 250, "ratio": 9}
 
     def text_notes(self, languages: tuple[str, str]) -> list[str]:
         """Returns lines about the tokeniser, and about a metric that is not that of most text."""
@@ -305,9 +423,14 @@ class Choices:
                 "two dictionaries, whose embeddings cannot be shared (Transformers are trained as "
                 "ARCH_unshared)"
             )
+        segmentation = dictionaries
+        if not self.given:
+            segmentation = (
+                f"{label}: {self.operations:,} {unit} (--bpe); {dictionaries}, {self.share:.0%} of "
+                f"the letters in {languages[1]} occur in {languages[0]} too"
+            )
         return [
-            f"{label}: {self.operations:,} {unit} (--bpe); {dictionaries}, {self.share:.0%} of the "
-            f"letters in {languages[1]} occur in {languages[0]} too",
+            segmentation,
             f"size: {size.layers}+{size.layers} layers of width {size.width} and {size.inner}, "
             f"dropout {size.dropout}, {size.tokens:,} tokens an update, by the number of pairs: "
             f"{size.source}",
@@ -436,19 +559,24 @@ def _files(
         parts[split] = {"format": "plain", "files": {}, "lines": pairs[split]}
         for code, path in zip(languages, files[split], strict=True):
             name = f"{split}.{code}{'.gz' if path.suffix == '.gz' else ''}"
-            state, absolute = path.stat(), path.resolve()
-            # files beside the folder can move together with it
-            near = absolute.is_relative_to(folder.resolve().parent)
-            sources[name] = {
-                "path": os.path.relpath(absolute, folder.resolve()) if near else str(absolute),
-                "sha256": sha256(path),
-                "bytes": state.st_size,
-                "modified": int(state.st_mtime),
-            }
+            sources[name] = _file(folder, path)
             parts[split]["files"][code] = name
     splits: dict[str, Any] = {split: [split] for split in SPLITS}
     splits |= {"exclude_test": True, "exclude_valid": True}
     return {"files": sources, "parts": parts, "splits": splits}
+
+
+def _file(folder: Path, path: Path) -> dict[str, Any]:
+    """Returns the recipe's entry of a file."""
+    state, absolute = path.stat(), path.resolve()
+    # files beside the folder can move together with it
+    near = absolute.is_relative_to(folder.resolve().parent)
+    return {
+        "path": os.path.relpath(absolute, folder.resolve()) if near else str(absolute),
+        "sha256": sha256(path),
+        "bytes": state.st_size,
+        "modified": int(state.st_mtime),
+    }
 
 
 def _segment(segmenter: str) -> dict[str, str]:
@@ -500,12 +628,13 @@ def _settings(size: Size, joint: bool, metric: str) -> dict[str, Any]:
 # -- the settings of another task --------------------------------------------------------------
 
 
-def _bpe_of_like(like: Recipe, options: NewOptions) -> dict[str, Any]:
-    """Returns its segmentations, by the program and with the number that the user wants."""
+def _bpe_of_like(like: Recipe, options: NewOptions, given: dict[str, Any]) -> dict[str, Any]:
+    """Returns its segmentations, by the program, number and files that the user wants."""
     changes = {"operations": options.bpe} if options.bpe else {}
     return {
         name: {**set_values(replace(each, segment="subword-nmt")), **changes}
         | _segment(options.segment)
+        | given
         for name, each in like.task.bpe.items()
     }
 
