@@ -16,6 +16,7 @@ from typing import Any
 
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.logging import metrics
+from fairseq.utils import split_paths
 from omegaconf import OmegaConf
 
 from ..checkpoints.loading import architecture_of
@@ -199,8 +200,9 @@ def enter_the_translation(stock: Function) -> Function:
     def main(args: Any) -> Any:
         scorer = stock(args)
         if getattr(args, "results_path", None):  # a Namespace, as fairseq-generate has it
-            data, model, results = map(Path, (args.data, args.path, args.results_path))
-            enter_translation(sys.argv[1:], data, model, results, args.gen_subset)
+            models = list(map(Path, split_paths(args.path)))
+            data, results = Path(args.data), Path(args.results_path)
+            enter_translation(sys.argv[1:], data, models, results, args.gen_subset)
         return scorer
 
     return main

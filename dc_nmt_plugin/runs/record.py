@@ -46,6 +46,18 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Member:
+    """One model of an ensemble."""
+
+    run: str | None  # name in its record
+    checkpoint: str | None
+    architecture: str | None = None
+    parameters: int | None = None
+    averaged: int | None = None  # as those of a decoding
+    updates: int | None = None
+
+
+@dataclass(frozen=True)
 class Decoding:
     """One translation of a set of text, with its scores."""
 
@@ -65,6 +77,7 @@ class Decoding:
     checkpoint: str | None = None  # model that translated
     averaged: int | None = None  # number of averaged last checkpoints; 0: the best one
     updates: int | None = None  # of the model
+    ensemble: tuple[Member, ...] = ()  # models of other runs that translated together with it
     sentences: int | None = None
     sentences_per_second: float | None = None  # of the search alone
     tokens_per_second: float | None = None

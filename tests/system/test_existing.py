@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from dataclasses import replace
@@ -10,10 +11,14 @@ from pathlib import Path
 import forks
 import pytest
 import yaml
+from commands import run
 from fairseq.trainer import Trainer
-from helpers import toy_text
-from interruption import kill_before_update, updates
+from helpers import few, toy_text
+from interruption import kill_before_update, same, updates
+from systems import ADADELTA, FAMILIES, RECURRENT, family, recurrent_training, training
+from systems import load as load_checkpoint
 
+import dc_nmt_plugin
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.laboratory import steps
@@ -203,3 +208,78 @@ def test_fine_tuning_is_continued_and_stands_beside_its_start(here, monkeypatch,
     table = capfd.readouterr().out
     assert f"--finetune-from-model {RUN}/average/checkpoint.pt instead of not" in table
     assert cli.main(["run", "news", "--sample", "40"]) == 0
+
+
+def test_an_ensemble_is_a_row_of_its_own(here, tmp_path, monkeypatch, capfd):
+    other = "own/transformer_dc-s1"
+    assert cli.main(["run", "own", "transformer_dc", *RUN_WORDS]) == 0
+    words = ["evaluate", "own", ARCH, "--average", "2", "--with", other]
+    assert cli.main(words) == 0
+    capfd.readouterr()
+    assert cli.main(words) == 0
+    assert "transformer_dc-s1: translate the test set: done before" in capfd.readouterr().out
+    record = read_record(Path(RUN))
+    name = "ensemble.transformer_dc_s1"
+    assert [decoding.name for decoding in record.decodings] == ["", name]
+    decoding = record.decoding(name)
+    (member,) = decoding.ensemble
+    assert (member.run, member.architecture) == ("transformer_dc-s1", "transformer_dc")
+    assert member.checkpoint == "../transformer_dc-s1/average/checkpoint.pt"
+    assert decoding.hypotheses_sha256 != record.decoding().hypotheses_sha256
+    lines = translated(capfd, RUN, "test.en", "--with", other)
+    assert lines == read_lines(f"{RUN}/hypotheses-{name}.de")
+    assert lines != translated(capfd, RUN, "test.en")
+    model = dc_nmt_plugin.load(RUN, ensemble=[other])
+    assert [line.hypothesis for line in model.translate(read_lines("test.en"))] == lines
+    assert cli.main(["results", "own", "--json"]) == 0
+    rows = {row["system"]["label"]: row for row in json.loads(capfd.readouterr().out)["rows"]}
+    row = rows[f"{ARCH}-s1, {name}"]["system"]
+    single = [rows[f"{arch}-s1"]["system"]["parameters"] for arch in (ARCH, "transformer_dc")]
+    assert row["arch"] == f"{ARCH} + transformer_dc" and row["parameters"] == sum(single)
+    assert row["updates"] is None
+    test = rows[f"{ARCH}-s1, {name}"]["test"]
+    assert "ensemble with transformer_dc-s1 instead" in test["differs"] + test["settings"]
+    # another model of the other run is another ensemble
+    assert cli.main(["evaluate", "own", "transformer_dc", "--average", "1"]) == 0
+    capfd.readouterr()
+    assert cli.main(words) == 0
+    assert "transformer_dc-s1: translate the test set: done" not in capfd.readouterr().out
+    assert cli.main(["evaluate", "own", ARCH, "--average", "2", "--with", RUN]) == 1
+    assert f"--with {RUN}: is the evaluated run itself" in capfd.readouterr().err
+    assert cli.main(["export", RUN, "--run", str(tmp_path / "packed")]) == 0
+    (packed,) = read_record(tmp_path / "packed").decoding(name).ensemble
+    assert packed.run == "transformer_dc-s1" and packed.checkpoint is None
+
+
+def test_an_ensemble_of_other_dictionaries(here, capfd):
+    assert cli.main(["new", "apart", *TEXT, "--tokenized", "--bpe", "50"]) == 0
+    assert cli.main(["run", "apart", "--max-update", "2", "--average", "1", *SMALL]) == 0
+    other = f"apart/{ARCH}-s1"
+    capfd.readouterr()
+    assert cli.main(["translate", RUN, "test.en", "--with", other]) == 1
+    assert "dictionary has other words, or another order" in capfd.readouterr().err
+    assert cli.main(["evaluate", "own", ARCH, "--average", "2", "--with", other]) == 1
+    problem = capfd.readouterr().err
+    assert f"--with {other}: translates from en to de with the dictionaries of" in problem
+    assert "an ensemble needs those of own/data/bin" in problem
+    assert cli.main(["evaluate", "own", ARCH, "--average", "2", "--with", "nothing"]) == 1
+    assert "nothing: no such run folder" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("arch", few([*FAMILIES, RECURRENT], "transformer_mlmha", RECURRENT))
+def test_each_family_begins_with_the_parameters_of_its_run(arch, corpus, trained, tmp_path):
+    """A learning rate of 0 keeps them, so the record and the checkpoint are what is tested."""
+    if arch == RECURRENT:
+        start = tmp_path / "start"
+        run(start, "train", *recurrent_training(corpus, start, "", *ADADELTA, "--max-update", 2))
+        words = recurrent_training(corpus, tmp_path / "save", "", *ADADELTA)
+    else:
+        start = trained(arch)
+        words = [*training(corpus, tmp_path / "save"), *family(arch)]
+    checkpoint = start / "checkpoint_last.pt"
+    words += ["--finetune-from-model", checkpoint, "--lr", 0, "--max-update", 1]
+    run(tmp_path, "train", *words).good()
+    tuned, before = load_checkpoint(tmp_path / "save"), load_checkpoint(start)
+    assert tuned["optimizer_history"][-1]["num_updates"] == 1
+    assert same(tuned["model"], before["model"])
+    assert read_record(tmp_path / "save").training.start == sha256(checkpoint)

@@ -8,6 +8,7 @@ from typing import Any
 from ...errors import UsageError
 from ...flags import PRECISION, START, STOPPING, flag_name, flags_of
 from ...runs.differences import (
+    NOT_GIVEN,
     OF_ONE_SYSTEM,
     TOKENS,
     Differing,
@@ -126,6 +127,7 @@ def _conditions(run: Run) -> dict[str, Any]:
         TOKENS: record.training.tokens,
         _TEXT: record.data.text,
         "precision": next(iter(precisions), "fp32"),
+        "ensemble with": " and ".join(str(each.run) for each in run.decoding.ensemble) or NOT_GIVEN,
         **full_search(search),
     }
 

@@ -28,7 +28,7 @@ from .table_text import repeated_note
 from .texts import TextFiles, Texts, lines_digest, load_texts
 
 # what dc-nmt evaluate knows of a translation: all flags of its search, its checkpoint, its device
-OF_TRANSLATION = ("search", "checkpoint", "averaged", "updates", "device", "translated")
+OF_TRANSLATION = ("search", "checkpoint", "averaged", "updates", "ensemble", "device", "translated")
 
 
 @dataclass(frozen=True)
