@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ from ...runs.finding import preparation_of
 from ...runs.record import Flags, Record, read_record
 from ...text.lines import stream_lines
 from ...text.segmentation import (
-    SENTENCEPIECE,
+    SEGMENTERS,
     SUBWORD_NMT,
     Segmenter,
     codes_of,
@@ -28,7 +27,7 @@ from ...text.segmentation import (
     segmenter_of_codes,
 )
 from ..raw_text import TextSettings
-from ..raw_text.preparation import tokenise
+from ..raw_text.preparation import load_truecaser, tokenise
 from .recipe import SET_ELSEWHERE, SPLITS, Recipe
 from .splits import write_manifest
 
@@ -117,6 +116,8 @@ class Existing:
             list(tokenise(lines, language, text))
             for language, lines in zip(languages, zip(*sample, strict=True), strict=True)
         ]
+        for number, path in enumerate(self.truecasers):
+            sides[number] = list(map(load_truecaser(path), sides[number]))
         pieces = _segmented(self.codes, sides)
         if _count(_segmented(self.codes[::-1], sides)) < _count(pieces):
             raise UsageError(
@@ -146,8 +147,8 @@ class Existing:
             share = f"{unknown / _count([side]):.2%} of the pieces in {language}"
             if unknown > UNKNOWN * _count([side]):
                 raise UserError(
-                    f"--dictionary: {share} are not in {path}, and would be <unk>: give the "
-                    "dictionary of text that was tokenised, cased and segmented as this one"
+                    f"{path}: {share} of --train are not in it, and would be <unk>: give the "
+                    "dictionary of text that was tokenised, cased and segmented in this way"
                 )
             yield f"unknown: {share} are not in its dictionary, in a sample"
 
@@ -208,68 +209,50 @@ def _symbols(dictionary: Path) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Binarised:
-    """A folder of fairseq-preprocess.
+    """A folder of fairseq-preprocess: its languages, set → number of pairs, and its files."""
 
-    Attributes:
-        languages: source and target
-        pairs: set → number of pairs, of train, valid, test, test1, …
-        files: all that is read of it
-    """
-
-    folder: Path
     languages: tuple[str, str]
     pairs: dict[str, int]
     files: list[Path]
+    dictionaries: list[Path]  # of source and target
 
     @classmethod
     def read(cls, folder: Path) -> Binarised:
         """Reads names and sizes.
 
         Raises:
-            UserError: the folder has not two languages with a training, validation and test set
+            UserError: there is no training, validation or test set of two languages
         """
-        names = [
-            re.fullmatch(r"train\.([a-z]{2,3})-([a-z]{2,3})\.\1\.idx", path.name)
-            for path in folder.glob("train.*")
-        ]
-        found = [match.groups() for match in names if match]
-        if len(found) != 1:
-            raise UserError(
-                f"--data-bin {folder}: has {len(found)} files such as train.en-fr.en.idx; give a "
-                "folder of fairseq-preprocess for one pair of languages"
-            )
-        source, target = found[0]
-        further = sorted(path.name.split(".")[0] for path in folder.glob(f"test?.*.{source}.idx"))
-        splits = [*SPLITS, *further]
-        for split in splits:
+        from fairseq.data.data_utils import infer_language_pair
+
+        source, target = map(str, infer_language_pair(str(folder)))
+        pairs = {}
+        for split in SPLITS:
             for language in (source, target):
-                if not (folder / f"{split}.{source}-{target}.{language}.idx").is_file():
+                side = _binarised(folder, split, (source, target), language)
+                if side is None:
                     raise UserError(
                         f"--data-bin {folder}: has no {split}.{source}-{target}.{language}.idx; "
                         "binarise this set, too, with --srcdict and --tgtdict of the folder"
                     )
-        pairs = {
-            split: len(_binarised(folder, split, (source, target), source)) for split in splits
-        }
+                pairs[split] = len(side)
+        dictionaries = [folder / f"dict.{language}.txt" for language in (source, target)]
         sets = [path for path in folder.iterdir() if path.suffix in (".bin", ".idx")]
-        files = sorted([*sets, *(folder / f"dict.{code}.txt" for code in (source, target))])
-        return cls(folder, (source, target), pairs, files)
+        return cls((source, target), pairs, sorted([*sets, *dictionaries]), dictionaries)
 
     @property
     def segmentation(self) -> dict[str, Any]:
         """Returns the recipe's words for its pieces and dictionaries."""
-        segmenter = segmenter_of(self.folder, self.languages[1]) or SUBWORD_NMT
-        names = [f"dict.{language}.txt" for language in self.languages]
-        is_joint = sha256(self.folder / names[0]) == sha256(self.folder / names[1])
+        folder = self.dictionaries[0].parent
         return {
-            "segment": segmenter.name,
-            "dictionaries": names,
-            "dictionary": "joint" if is_joint else "separate",
+            "segment": (segmenter_of(folder, self.languages[1]) or SUBWORD_NMT).name,
+            "dictionaries": [path.name for path in self.dictionaries],
+            "dictionary": "joint" if len(_folded(self.dictionaries)) == 1 else "separate",
         }
 
 
 def _binarised(folder: Path, split: str, languages: tuple[str, str], language: str) -> Any:
-    """Returns fairseq's dataset of one side of a set."""
+    """Returns fairseq's dataset of one side of a set; None for a missing one."""
     from fairseq.data.data_utils import load_indexed_dataset
 
     return load_indexed_dataset(str(folder / f"{split}.{'-'.join(languages)}.{language}"))
@@ -280,12 +263,12 @@ def write_decoded(recipe: Recipe, to: Path, sample: int | None) -> None:
     from fairseq.data import Dictionary
 
     segmentation = next(iter(recipe.task.bpe.values()))
-    join = SENTENCEPIECE.join if segmentation.segment == SENTENCEPIECE.name else SUBWORD_NMT.join
+    join = SEGMENTERS[segmentation.segment].join
     counts = {split: recipe.split_parts(split)[0].lines or 0 for split in recipe.splits}
     for language, path in recipe.given(segmentation.dictionaries).items():
         dictionary = Dictionary.load(str(path))
         for split in recipe.splits[1:]:
-            rows = _binarised(path.parent, recipe.subset(split), recipe.pair, language)
+            rows = _binarised(path.parent, split, recipe.pair, language)
             unknown = sum(int((row == dictionary.unk()).sum()) for row in rows)
             lines = [join(dictionary.string(row)) for row in rows]
             for folder in (to, to / "tokenised"):

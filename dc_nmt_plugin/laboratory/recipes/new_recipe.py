@@ -133,6 +133,7 @@ def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
         binarised = Binarised.read(options.data_bin)
         with making(options.folder) as folder:
             notes = _write_binarised(folder, options, binarised)
+            Recipe(folder / OWN).check()
         return Recipe(options.folder / OWN), notes
     start = StartRun.read(options.start, options.codes) if options.start else None
     if start:
@@ -264,38 +265,31 @@ def _write(
 
 def _write_binarised(folder: Path, options: NewOptions, binarised: Binarised) -> list[str]:
     """Writes the recipe of a folder of fairseq-preprocess; returns its first lines."""
-    dictionaries = [binarised.folder / f"dict.{code}.txt" for code in binarised.languages]
-    existing = Existing.of(options.codes, dictionaries if options.codes else ())
+    languages, pairs = binarised.languages, binarised.pairs
+    existing = Existing.of(options.codes, binarised.dictionaries if options.codes else ())
     existing.check_dictionaries()
     existing = dataclasses.replace(existing, dictionaries=())  # they stay where they are
-    given = {**existing.segmentation(binarised.languages), **binarised.segmentation}
-    size = next(size for size in SIZES if binarised.pairs["train"] < size.below)
+    given = {**existing.segmentation(languages), **binarised.segmentation}
+    size = next(size for size in SIZES if pairs["train"] < size.below)
     segmenter = SEGMENTERS[given["segment"]]
-    raw = segmenter is SENTENCEPIECE
-    tokenizer, metric = (
-        ("raw", default_bleu(binarised.languages[1])) if raw else ("none", "multi-bleu")
-    )
+    tokenizer, metric = "none", "multi-bleu"
+    if segmenter is SENTENCEPIECE:
+        tokenizer, metric = "raw", default_bleu(languages[1])
     choices = Choices(size, segmenter, 0, 0, tokenizer, metric, given)
-    files = {path.name: _file(folder, path) for path in binarised.files}
-    copied = existing.copied(folder, binarised.languages)
+    copied = existing.copied(folder, languages)
+    files = {path.name: path for path in binarised.files} | copied
     content = {
-        "files": files | {name: _file(folder, path) for name, path in copied.items()},
-        "parts": {
-            split: {"format": "binarised", "lines": lines}
-            for split, lines in binarised.pairs.items()
-        },
-        "splits": {
-            **{split: [split] for split in SPLITS},
-            "tests": {split: [split] for split in list(binarised.pairs)[len(SPLITS) :]},
-        },
+        "files": {name: _file(folder, path) for name, path in files.items()},
+        "parts": {name: {"format": "binarised", "lines": lines} for name, lines in pairs.items()},
+        "splits": {split: [split] for split in SPLITS},
         "text": {"tokenizer": tokenizer},
     }
     notes = [
-        f"{split}: {counted(lines, 'pair')}, binarised in {binarised.folder}"
-        for split, lines in binarised.pairs.items()
+        f"{split}: {counted(lines, 'pair')}, binarised in {options.data_bin}"
+        for split, lines in pairs.items()
     ]
     notes.append("scores are of the text as it was segmented, with joined pieces")
-    return _write_recipe(folder, options, binarised.languages, choices, content, notes)
+    return _write_recipe(folder, options, languages, choices, content, notes)
 
 
 def _write_recipe(
@@ -423,7 +417,7 @@ class Choices:
                 "two dictionaries, whose embeddings cannot be shared (Transformers are trained as "
                 "ARCH_unshared)"
             )
-        segmentation = dictionaries
+        segmentation = f"{label}: {dictionaries}"
         if not self.given:
             segmentation = (
                 f"{label}: {self.operations:,} {unit} (--bpe); {dictionaries}, {self.share:.0%} of "
