@@ -210,6 +210,42 @@ def test_fine_tuning_is_continued_and_stands_beside_its_start(here, monkeypatch,
     assert cli.main(["run", "news", "--sample", "40"]) == 0
 
 
+def test_fine_tuning_keeps_tokeniser_and_casing(here, capfd):
+    """The truecaser is that of the run: another text would have others."""
+    assert cli.main(["new", "cased", *TEXT, "--bpe", "300"]) == 0
+    content = yaml.safe_load(Path("cased/recipe.yaml").read_text("utf-8"))
+    content["text"] = {"tokenizer": "moses", "hyphens": True, "casing": "truecase"}
+    Path("cased/recipe.yaml").write_text(yaml.safe_dump(content), "utf-8")
+    assert cli.main(["run", "cased", *RUN_WORDS]) == 0
+    for code in ("en", "de"):
+        lines = read_lines(f"train.{code}")[:220]
+        Path(f"some.{code}").write_text("\n".join(lines) + "\n", "utf-8")
+    words = ["--train", "some.en", "some.de", *SETS, "--from", f"cased/{ARCH}-s1"]
+    assert cli.main(["new", "kept", *words]) == 0, capfd.readouterr().err
+    assert load("kept").task.text == load("cased").task.text
+    assert cli.main(["prepare", "kept"]) == 0
+    for name in ("raw/truecase.en", "raw/truecase.de", "bpe/test.en", "bin/test.en-de.de.bin"):
+        assert sha256(f"kept/data/{name}") == sha256(f"cased/data/{name}"), name
+
+
+def test_a_model_of_sentencepiece(here, capfd):
+    pytest.importorskip("sentencepiece")
+    assert cli.main(["new", "pieces", *TEXT, "--segment", "sentencepiece", "--bpe", "400"]) == 0
+    assert cli.main(["prepare", "pieces"]) == 0
+    codes = ["--codes", "pieces/data/bpe/codes.model"]
+    dictionaries = [f"pieces/data/bin/dict.{code}.txt" for code in ("en", "de")]
+    assert cli.main(["new", "same", *TEXT, *codes, "--dictionary", *dictionaries]) == 0
+    assert load("same").task.text.tokenizer == "raw"
+    assert cli.main(["new", "joined", "--data-bin", "pieces/data/bin", *codes]) == 0
+    for folder in ("same", "joined"):
+        assert cli.main(["prepare", folder]) == 0
+        for name in ("bin/train.en-de.de.bin", "bin/dict.en.txt", "raw/test.de"):
+            assert sha256(f"{folder}/data/{name}") == sha256(f"pieces/data/{name}"), name
+    refused = ["--data-bin", "pieces/data/bin", "--codes", "own/data/bpe/codes"]
+    assert cli.main(["new", "refused", *refused]) == 1
+    assert "own/data/bpe/codes: is not the file that segmented" in capfd.readouterr().err
+
+
 def test_an_ensemble_is_a_row_of_its_own(here, tmp_path, monkeypatch, capfd):
     other = "own/transformer_dc-s1"
     assert cli.main(["run", "own", "transformer_dc", *RUN_WORDS]) == 0
