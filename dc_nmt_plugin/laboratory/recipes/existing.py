@@ -111,7 +111,6 @@ class Existing:
         Raises:
             UserError: the files do not belong together, or to this text
         """
-        self.check_dictionaries()
         sides = [
             list(tokenise(lines, language, text))
             for language, lines in zip(languages, zip(*sample, strict=True), strict=True)

@@ -149,8 +149,9 @@ def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
             )
     if start:
         start.check_languages(languages)
-    scans = _check(files, options.tokenized)
     existing = start.existing if start else Existing.of(options.codes, options.dictionary)
+    existing.check_dictionaries()
+    scans = _check(files, options.tokenized)
     if existing.codes:
         options = dataclasses.replace(options, segment=existing.segmenter.name)
     with making(options.folder) as folder:
