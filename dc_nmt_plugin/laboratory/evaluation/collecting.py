@@ -172,19 +172,23 @@ def facts_of(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
     training_speeds, decoding_speeds = [], []
     for run in runs:
         training = run.record.training
-        if _may_be_equal(training.device, baseline.record.training.device):
+        is_single = not run.decoding.ensemble
+        if is_single and _may_be_equal(training.device, baseline.record.training.device):
             training_speeds.append(_speed(training.tokens_per_second, training.seconds))
         if _may_be_equal(_decoding_device(run), _decoding_device(baseline)):
             speed, sentences = run.decoding.sentences_per_second, run.decoding.sentences
             seconds = sentences / speed if sentences and speed else None
             decoding_speeds.append(_speed(speed, seconds))
+    members = first.decoding.ensemble
+    sizes = [counted[0] or first.record.training.parameters, *(each.parameters for each in members)]
+    archs = [first.record.architecture, *(each.architecture for each in members)]
     return SystemFacts(
         label=label,
         run=_relative(first.folder if len(runs) == 1 else first.folder.parent / _system(first)),
-        arch=first.record.architecture,
-        parameters=counted[0] or first.record.training.parameters,
-        parameters_counted=None not in counted,
-        updates=first.updates,
+        arch=" + ".join(map(str, archs)) if members else archs[0],
+        parameters=None if None in sizes else sum(filter(None, sizes)),
+        parameters_counted=None not in counted and not members,
+        updates=None if members else first.updates,
         seeds=len(runs),
         train_tokens_per_second=_mean(training_speeds),
         decode_sentences_per_second=_mean(decoding_speeds),

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 from msgspec.structs import replace
 
 from ...errors import UsageError, UserError, counted, notify, printable
 from ...files import folder_problem, making, sha256, write_parallel, write_text
+from ...flags import flag_name
 from ...text.languages import is_spaceless, language
 from ...text.lines import PACKED
 from ...text.segmentation import (
@@ -26,6 +29,7 @@ from ...text.segmentation import (
     Segmenter,
 )
 from ..evaluation.metrics import METRICS, default_bleu
+from ..raw_text import TextSettings
 from ..raw_text.checks import (
     NOTHING,
     RARE,
@@ -38,6 +42,7 @@ from ..raw_text.checks import (
 )
 from ..raw_text.tokenizers import detokenize, tokenize
 from .downloaded import write_plain
+from .existing import Binarised, Existing, StartRun
 from .formats import read_pairs
 from .held_out import SEED, lines_that_occur_once
 from .recipe import OWN, SPLITS, TAG, Recipe, load, set_values, tasks
@@ -51,6 +56,13 @@ LOST = 0.05  # share of the words that Moses' tokeniser may lose
 ENDINGS = ("txt", "tok", "raw", "bpe", "src", "trg", "tgt", "csv", "tsv")
 # words that stand for something else: <2de>, __NUM_1__, ｟ent＃1：num｠, {name}, [[1]]
 MARK = re.compile(r"(?<!\S)(?:<\S+>|__\S+__|｟\S+｠|\{\S+\}|\[\[\S+\]\])(?!\S)")
+# option → options whose values it replaces
+CONTRADICTIONS = {
+    "data_bin": "train valid test add source_lang target_lang report dictionary bpe start",
+    "start": "archs dictionary bpe like",
+    "codes": "bpe",
+}
+FLAG_OF = {"archs": "ARCH", "start": "--from"}
 # refused in addition to SPOILT; blank pairs are left out of the training text
 REFUSED = ("tokenized", "entities", "shifted", "unseen", "symbol", "form")
 
@@ -108,16 +120,21 @@ class NewOptions:
     """Options of ``dc-nmt new``."""
 
     folder: Path  # of the new recipe
-    train: Sequence[Path]  # files of source and target, or one file with both
+    train: Sequence[Path] = ()  # files of source and target, or one file with both
     valid: Sequence[Path] | None = None  # the same; None: taken from the training text
     test: Sequence[Path] | None = None
     source_lang: str | None = None  # codes; None: the endings of the files
     target_lang: str | None = None
-    archs: Sequence[str] = ("transformer_standard",)  # architectures to train
+    # architectures to train; none: transformer_standard, or that of `start`
+    archs: Sequence[str] = ()
     tokenized: bool = False  # the words of the text are already separated
     bpe: int | None = None  # number of BPE operations, or pieces; None: by the size of the text
     segment: str = "subword-nmt"  # program that segments, of SEGMENTERS
     like: str | None = None  # task whose settings are taken
+    codes: Sequence[Path] = ()  # one file for both languages, or those of source and target
+    dictionary: Sequence[Path] = ()  # of fairseq; the same
+    start: Path | None = None  # run whose model is trained on
+    data_bin: Path | None = None  # folder of fairseq-preprocess, instead of `train`
     report: Path | None = None  # file to write: each line with a problem
     add: Sequence[Added] = ()  # further training text
 
@@ -143,14 +160,46 @@ def make_recipe(options: NewOptions) -> tuple[Recipe, list[str]]:
         raise UsageError(f"FOLDER: {name!r} is a published task's name; take another")
     for arch in options.archs:
         translation_family(arch)
+    _check_contradictions(options)
+    if options.data_bin:
+        binarised = Binarised.read(options.data_bin)
+        with making(options.folder) as folder:
+            notes = _write_binarised(folder, options, binarised)
+            Recipe(folder / OWN).check()
+        return Recipe(options.folder / OWN), notes
+    start = StartRun.read(options.start, options.codes) if options.start else None
+    if start:
+        options = _of_start(options, start)
+    existing = start.existing if start else Existing.of(options.codes, options.dictionary)
+    existing.check_dictionaries()
+    if existing.codes:
+        options = dataclasses.replace(options, segment=existing.segmenter.name)
     with making(options.folder) as folder:
         text = _plain_text(options, folder / "text")
+        if start:
+            start.check_languages(text.languages)
         try:
             scans = _check(text, options)
-            notes = _write(folder, options, text, scans)
+            notes = _write(folder, options, text, scans, existing, start)
         except UserError as error:
             raise type(error)(text.named(error)) from error
     return Recipe(options.folder / OWN), notes
+
+
+def _check_contradictions(options: NewOptions) -> None:
+    """Raises UsageError for an option whose value another one would replace."""
+    for name, others in CONTRADICTIONS.items():
+        for other in others.split():
+            if getattr(options, name) and getattr(options, other):
+                one, two = (FLAG_OF.get(each, flag_name(each)) for each in (name, other))
+                raise UsageError(f"{two}: contradicts {one}, which decides it; leave out {two}")
+
+
+def _of_start(options: NewOptions, start: StartRun) -> NewOptions:
+    """Returns the options with the architecture of a run, and how its text was prepared."""
+    tokenized = options.tokenized or bool(start.text and start.text.tokenizer == "none")
+    archs = [arch] if (arch := start.record.architecture) else []
+    return dataclasses.replace(options, archs=archs, tokenized=tokenized)
 
 
 @dataclass
@@ -269,36 +318,100 @@ def _write(
     options: NewOptions,
     text: PlainText,
     scans: dict[str, list[Scan]],
+    existing: Existing,
+    start: StartRun | None,
 ) -> list[str]:
     """Writes the held-out text and the recipe; returns the recipe's first lines."""
     step = scans["train"][0].lines // SAMPLED + 1
     languages = text.languages
     sample = list(islice(read_pairs("plain", text.files["train"]), 0, None, step))
     pairs, notes = _write_sets(folder, text, scans, options.added)
-    further = sum(corpus.repeat * pairs[name] for name, corpus in options.added.items())
-    choices = _choices(options, languages, sample, pairs["train"] + further)
+    total = pairs["train"] + sum(
+        corpus.repeat * pairs[name] for name, corpus in options.added.items()
+    )
+    choices = _choices(options, languages, sample, total)
+    choices = dataclasses.replace(choices, given=existing.segmentation(languages))
+    prepared = msgspec.convert({"tokenizer": choices.tokenizer}, TextSettings)
+    if start and start.text:
+        prepared = start.text
+        choices = dataclasses.replace(choices, tokenizer=prepared.tokenizer)
     notes += choices.text_notes(languages)
     notes += _mark_notes(sample, languages, choices.tokenizer)
-    if options.like is None:
+    settings = None
+    if existing.codes:
+        lines, pieces = existing.check(sample, languages, prepared)
+        notes += lines
+        settings = start.settings(total, pieces) if start else None
+    content = _files(folder, text, pairs, options.added)
+    copied = existing.copied(folder, languages)
+    content["files"] |= {name: _file(folder, path) for name, path in copied.items()}
+    content["text"] = {"tokenizer": prepared.tokenizer, **set_values(prepared)}
+    return _write_recipe(folder, options, languages, choices, content, notes, settings)
+
+
+def _write_binarised(folder: Path, options: NewOptions, binarised: Binarised) -> list[str]:
+    """Writes the recipe of a folder of fairseq-preprocess; returns its first lines."""
+    languages, pairs = binarised.languages, binarised.pairs
+    existing = Existing.of(options.codes, binarised.dictionaries if options.codes else ())
+    existing.check_dictionaries()
+    existing = dataclasses.replace(existing, dictionaries=())  # they stay where they are
+    given = {**existing.segmentation(languages), **binarised.segmentation}
+    size = next(size for size in SIZES if pairs["train"] < size.below)
+    segmenter = SEGMENTERS[given["segment"]]
+    tokenizer, metric = "none", "multi-bleu"
+    if segmenter is SENTENCEPIECE:
+        tokenizer, metric = "raw", default_bleu(languages[1])
+    choices = Choices(size, segmenter, 0, 0, tokenizer, metric, given)
+    copied = existing.copied(folder, languages)
+    files = {path.name: path for path in binarised.files} | copied
+    content = {
+        "files": {name: _file(folder, path) for name, path in files.items()},
+        "parts": {name: {"format": "binarised", "lines": lines} for name, lines in pairs.items()},
+        "splits": {split: [split] for split in SPLITS},
+        "text": {"tokenizer": tokenizer},
+    }
+    notes = [
+        f"{split}: {counted(lines, 'pair')}, binarised in {options.data_bin}"
+        for split, lines in pairs.items()
+    ]
+    notes.append("scores are of the text as it was segmented, with joined pieces")
+    return _write_recipe(folder, options, languages, choices, content, notes)
+
+
+def _write_recipe(
+    folder: Path,
+    options: NewOptions,
+    languages: tuple[str, str],
+    choices: Choices,
+    content: Mapping[str, Any],
+    notes: list[str],
+    of_start: dict[str, Any] | None = None,
+) -> list[str]:
+    """Writes the recipe with files and text in `content`; returns its first lines."""
+    archs = list(options.archs) or ["transformer_standard"]
+    bpe = {"default": choices.segmentation}
+    if of_start is not None:
+        settings = _settings(choices.size, choices.joint, choices.metric)
+        settings = {"all": settings["all"] | of_start}
+        notes.append(f"updates: {of_start['updates']:,}; {of_start['source']}")
+    elif options.like is None:
         notes += choices.notes(languages)
-        bpe = {"default": choices.segmentation}
         settings = _settings(choices.size, choices.joint, choices.metric)
     else:
         like = load(options.like)
-        notes += _notes_of_like(like, options.archs)
-        bpe = _bpe_of_like(like, options)
+        notes += _notes_of_like(like, archs)
+        bpe = _bpe_of_like(like, options, choices.given)
         settings = _settings_of_like(like, "-".join(languages), choices.metric)
-    content = {
+    recipe = {
         "title": f"{options.folder.resolve().name}, your own text",
         "pair": "-".join(languages),
-        "archs": list(options.archs),
-        **_files(folder, text, pairs, options.added),
-        "text": {"tokenizer": choices.tokenizer},
+        "archs": archs,
+        **content,
         "bpe": bpe,
         "settings": settings,
     }
     head = ["Made by dc-nmt new; yours to change.", *notes]
-    body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=96)
+    body = yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True, width=96)
     write_text(folder / OWN, "".join(f"# {printable(line)}\n" for line in head) + body)
     return notes
 
@@ -352,23 +465,25 @@ class Choices:
     share: float  # of the target's letters that the source has too
     tokenizer: str
     metric: str
+    given: dict[str, Any] = field(default_factory=dict)  # segmentation by files that are there
 
     @property
     def joint(self) -> bool:
-        """Returns True for one dictionary and one BPE of both languages."""
+        """Returns True for one dictionary of both languages, and one BPE unless that is given."""
+        if self.given:
+            return bool(self.given["dictionary"] == "joint")
         return self.share >= SHARED_LETTERS
 
     @property
     def segmentation(self) -> dict[str, Any]:
         """Returns the segmentation of the recipe."""
-        return {
+        learnt = {
             **_segment(self.segmenter.name),
             "operations": self.operations,
             "joint": self.joint,
             "dictionary": "joint" if self.joint else "separate",
-            "max_tokens": 250,
-            "ratio": 9,
         }
+        return {**(self.given or learnt), "max_tokens": 250, "ratio": 9}
 
     def text_notes(self, languages: tuple[str, str]) -> list[str]:
         """Returns lines about the tokeniser, and about a metric that is not that of most text."""
@@ -393,9 +508,14 @@ class Choices:
                 "two dictionaries, whose embeddings cannot be shared (Transformers are trained as "
                 "ARCH_unshared)"
             )
+        segmentation = f"{label}: {dictionaries}"
+        if not self.given:
+            segmentation = (
+                f"{label}: {self.operations:,} {unit} (--bpe); {dictionaries}, {self.share:.0%} of "
+                f"the letters in {languages[1]} occur in {languages[0]} too"
+            )
         return [
-            f"{label}: {self.operations:,} {unit} (--bpe); {dictionaries}, {self.share:.0%} of the "
-            f"letters in {languages[1]} occur in {languages[0]} too",
+            segmentation,
             f"size: {size.layers}+{size.layers} layers of width {size.width} and {size.inner}, "
             f"dropout {size.dropout}, {size.tokens:,} tokens an update, by the number of pairs: "
             f"{size.source}",
@@ -523,20 +643,25 @@ def _files(
             parts[split] |= added[split].settings
         for code, path in zip(text.languages, text.files[split], strict=True):
             name = f"{split}.{code}{path.suffix if path.suffix in PACKED else ''}"
-            state, absolute = path.stat(), path.resolve()
-            # files beside the folder can move together with it
-            near = absolute.is_relative_to(folder.resolve().parent)
-            sources[name] = {
-                "path": os.path.relpath(absolute, folder.resolve()) if near else str(absolute),
-                "sha256": sha256(path),
-                "bytes": state.st_size,
-                "modified": int(state.st_mtime),
-            }
+            sources[name] = _file(folder, path)
             parts[split]["files"][code] = name
     splits: dict[str, Any] = {split: [split] for split in SPLITS}
     splits["train"] += added
     splits |= {"exclude_test": True, "exclude_valid": True}
     return {"files": sources, "parts": parts, "splits": splits}
+
+
+def _file(folder: Path, path: Path) -> dict[str, Any]:
+    """Returns the recipe's entry of a file."""
+    state, absolute = path.stat(), path.resolve()
+    # files beside the folder can move together with it
+    near = absolute.is_relative_to(folder.resolve().parent)
+    return {
+        "path": os.path.relpath(absolute, folder.resolve()) if near else str(absolute),
+        "sha256": sha256(path),
+        "bytes": state.st_size,
+        "modified": int(state.st_mtime),
+    }
 
 
 def _segment(segmenter: str) -> dict[str, str]:
@@ -588,12 +713,13 @@ def _settings(size: Size, joint: bool, metric: str) -> dict[str, Any]:
 # -- the settings of another task --------------------------------------------------------------
 
 
-def _bpe_of_like(like: Recipe, options: NewOptions) -> dict[str, Any]:
-    """Returns its segmentations, by the program and with the number that the user wants."""
+def _bpe_of_like(like: Recipe, options: NewOptions, given: dict[str, Any]) -> dict[str, Any]:
+    """Returns its segmentations, by the program, number and files that the user wants."""
     changes = {"operations": options.bpe} if options.bpe else {}
     return {
         name: {**set_values(replace(each, segment="subword-nmt")), **changes}
         | _segment(options.segment)
+        | given
         for name, each in like.task.bpe.items()
     }
 
