@@ -360,7 +360,7 @@ def test_a_page_has_every_part(copy, capfd):
     page = Page(Path("out/index.html")).check()
     about = [picture["alt"] for picture in page.of("img")]
     assert about[1:] == [
-        "losses and BLEU against updates",
+        "losses, and BLEU where it was logged, against updates",
         "BLEU by words of the reference",
         "F1 of words by frequency in the reference",
         "sentence 2, a$b{$ <b>: attention in the last layers",

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 from ...errors import check_choices, counted, notify
 from ...files import making, write_lines
 from .page import add_page, make_page
-from .parser import Parser, add_forms, add_plain_text, form_of, print_columns, print_json, values_of
+from .parser import (
+    Parser,
+    add_forms,
+    add_plain_text,
+    add_plot,
+    form_of,
+    print_columns,
+    print_json,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from ..evaluation.metrics import Metric
@@ -65,6 +74,7 @@ def parser() -> Parser:
         action="store_true",
         help="one-tailed paired t-test over sentence BLEU (residual decoder, Table 3)",
     )
+    add_plot(parser)
     add_page(parser)
     add_forms(parser, "markdown", "latex")
     return parser
@@ -89,17 +99,17 @@ def main(argv: Sequence[str]) -> int:
         print_json(asdict(report))
     else:
         print(format_report(report, columns, form_of(args), args.columns))
+    if args.plot or args.page:
+        table = _result_table(report, systems)
+    if args.plot:
+        from ..evaluation.table_figure import plot_results
+
+        plot_results(table, args.plot)
     if args.page:
-        _write_page(args, report, systems)
+        notes = [f"{report.metric}: {report.signature}", report.text, *report.notes]
+        runs = {system.label: [system.run] for system in systems if system.run}
+        make_page(args, table, notes, runs, systems)
     return 0
-
-
-def _write_page(
-    args: argparse.Namespace, report: ComparisonReport, systems: Sequence[ComparedSystem]
-) -> None:
-    notes = [f"{report.metric}: {report.signature}", report.text, *report.notes]
-    runs = {system.label: [system.run] for system in systems if system.run}
-    make_page(args, _result_table(report, systems), notes, runs, systems)
 
 
 def compare(

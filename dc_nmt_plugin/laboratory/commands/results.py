@@ -7,10 +7,11 @@ import importlib
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import UsageError, UserError, check_choices, did_you_mean, notify
+from ...errors import MissingText, UsageError, UserError, check_choices, did_you_mean, notify
 from ...files import write_json
 from ...flags import flag_name
 from ...runs.finding import Run, is_run
@@ -70,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser()
     args = options.parse_args(argv)
     from ..evaluation.rows import Results
-    from ..evaluation.table_text import RESULT_COLUMNS, format_results, result_columns
+    from ..evaluation.table_text import RESULT_COLUMNS, format_results, result_columns, result_notes
 
     check_choices("--columns", args.columns or (), RESULT_COLUMNS)
     table = _stored_table(options, args)
@@ -85,28 +86,13 @@ def main(argv: Sequence[str]) -> int:
     else:
         print(format_results(table, form_of(args), args.columns))
     if args.plot:
-        from ..evaluation.table_figure import draw_results
-        from ..plot import new_figure, write_plot
+        from ..evaluation.table_figure import plot_results
 
-        figure = new_figure()
-        draw_results(figure, [table])
-        write_plot(figure, args.plot)
+        plot_results(table, args.plot)
     if args.page:
-        _write_page(args, results)
+        runs = results.runs or _runs_beside(args.folders[0], table)
+        make_page(args, table, result_notes(table), runs, results.systems)
     return 0
-
-
-def _write_page(args: argparse.Namespace, results: Results) -> None:
-    """Writes the page; that of a stored table is without text, with the runs that lie beside it."""
-    from ..evaluation.table_text import result_notes
-
-    table = results.table
-    runs: dict[str, list[Run]] = {}
-    for label, seeds in results.systems.items():
-        runs[label] = [system.run for system in seeds.values() if system.run]
-    systems = [next(iter(seeds.values())) for seeds in results.systems.values()]
-    runs = runs or _runs_beside(args.folders[0], table)
-    make_page(args, table, result_notes(table), runs, systems)
 
 
 def _runs_beside(stored: Path, table: ResultTable) -> dict[str, list[Run]]:
@@ -184,13 +170,21 @@ def _collect(args: argparse.Namespace) -> Results:
     if not runs:
         subsets = ", ".join(sorted({run.decoding.subset for run in finished}))
         raise UsageError(f"--subset {args.subset}: no run has it; there is {subsets}")
-    return collect(
+    make = partial(
+        collect,
         runs,
         baseline=args.baseline,
         metric=find_metrics("--metric", args.metric)[0] if args.metric else None,
         over_seeds=args.over_seeds,
         **_find_published(),
     )
+    try:
+        return make()
+    except MissingText as error:
+        if not args.page:
+            raise
+        notify(f"the page is without text and tests: {error}")
+        return make(with_text=False)
 
 
 def _scored_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:

@@ -25,7 +25,7 @@ from .conditions import (
     is_other_seed,
 )
 from .evidence import check_are_runs, parameters_in_checkpoint, scored_again
-from .metrics import Metric
+from .metrics import METRICS, Metric
 from .rows import (
     BaselineTest,
     MeasuredScore,
@@ -43,6 +43,7 @@ from .systems import (
     default_metric,
     labelled,
     load_systems,
+    recorded_scores,
     score_and_test,
     table_labels,
 )
@@ -64,6 +65,7 @@ def collect(
     metric: Metric | None = None,
     over_seeds: bool = False,
     find_published: FindPublished = lambda run, metric: PublishedScore(),
+    with_text: bool = True,
 ) -> Results:
     """Scores and tests finished runs.
 
@@ -74,8 +76,10 @@ def collect(
         metric: default the paper's where the baseline's record marks it, else 13a (Chinese: zh)
         over_seeds: one row for all runs of one system
         find_published: finds the published score of a run
+        with_text: False for runs whose test set is not here: scores as recorded, without tests
 
     Raises:
+        MissingText: the test set is not here
         UserError: the runs are of different test sets, a row would be of runs with different
             settings, or no row has the label
     """
@@ -87,13 +91,21 @@ def collect(
 
     runs = [run for group in groups.values() for run in group.values()]  # in the table's order
     baseline_run = runs[0]
-    loaded = load_systems(runs, PlainTextOptions())
-    metric = metric or default_metric(loaded[0])
-    rest = iter(loaded)
-    systems = {label: {seed: next(rest) for seed in group} for label, group in groups.items()}
-    for label, seeds in systems.items():
-        check_are_runs(label, seeds)
-    tested = score_and_test(systems, metric)
+    systems: dict[str, dict[str, ComparedSystem]] = {label: {} for label in groups}
+    references = None
+    if with_text:
+        loaded = load_systems(runs, PlainTextOptions())
+        rest = iter(loaded)
+        systems = {label: {seed: next(rest) for seed in group} for label, group in groups.items()}
+        for label, seeds in systems.items():
+            check_are_runs(label, seeds)
+        metric = metric or default_metric(loaded[0])
+        references = lines_digest(loaded[0].texts.raw.references)
+        tested = score_and_test(systems, metric)
+    else:
+        marked_first = sorted(baseline_run.decoding.scores, key=lambda score: not score.paper)
+        metric = metric or METRICS[marked_first[0].metric]
+        tested = recorded_scores(groups, metric)
     comparisons = {comparison.name: comparison for comparison in tested.comparisons}
     signatures = {metric.name: tested.signature}
     rows = []
@@ -107,12 +119,13 @@ def collect(
                 score=score,
                 test=_test(comparisons[label], row_runs[0], baseline_run, named=bool(baseline)),
                 published=_with_gap(published, score, row_systems, metric),
-                runs=tuple(_origin(system, metric) for system in row_systems),
+                runs=tuple(_origin(run, systems[label].get(s), metric) for s, run in group.items()),
             )
         )
-    references = lines_digest(loaded[0].texts.raw.references)
     table = ResultTable(metric.name, signatures, tested.sentences, rows, references)
-    return Results(table, systems)
+    runs_of = {label: list(group.values()) for label, group in groups.items()}
+    first_systems = [system for seeds in systems.values() for system in list(seeds.values())[:1]]
+    return Results(table, runs_of, first_systems)
 
 
 # -- from runs to groups -----------------------------------------------------------------------
@@ -191,17 +204,19 @@ def facts_of(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
     )
 
 
-def _origin(system: ComparedSystem, metric: Metric) -> RunOrigin:
-    run = system.run
-    assert run is not None
+def _origin(run: Run, system: ComparedSystem | None, metric: Metric) -> RunOrigin:
+    hypotheses, score = run.decoding.hypotheses_sha256 or "", run.decoding.score(metric.name)
+    if system:
+        hypotheses = lines_digest(system.texts.translated(run.decoding.kind))
+        score = system.score(metric)
     return RunOrigin(
         name=run.record.name,
         training_text=run.record.data.text,
-        hypotheses=lines_digest(system.texts.translated(run.decoding.kind)),
+        hypotheses=hypotheses,
         starts=run.record.starts,
         translated=run.decoding.translated,
         scored=run.decoding.scored,
-        score=system.score(metric).value,
+        score=score.value if score else None,
     )
 
 
@@ -227,7 +242,7 @@ def _measured(
         value=comparison.score,
         deviation=comparison.deviation,
         further=further,
-        repeated=max(system.texts.repeated for system in systems),
+        repeated=max((system.texts.repeated for system in systems), default=0),
     )
 
 

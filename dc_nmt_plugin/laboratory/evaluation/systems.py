@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from ...errors import UserError
+from ...errors import MissingText, UserError
 from ...flags import setting_name
 from ...runs.finding import Run, is_run, located
 from ...runs.record import Score
@@ -95,7 +96,8 @@ def files_of(run: Run) -> TextFiles:
     """Returns the files that a run was scored with, where they are now.
 
     Raises:
-        UserError: no hypotheses, or a missing reference or another text in its place
+        MissingText: its reference is not here
+        UserError: no hypotheses, or another text in the place of the reference
     """
     decoding = run.decoding
     if decoding.hypotheses is None:
@@ -105,7 +107,7 @@ def files_of(run: Run) -> TextFiles:
     for path, reference in zip((raw, tokenized), references, strict=True):
         if path and reference and not Path(path).exists():
             task = run.record.task
-            raise UserError(
+            raise MissingText(
                 f"{run.path}: its reference {reference.path} is not here: put it there"
                 + (f"; 'dc-nmt prepare {task}' makes it by the recipe" if task else "")
             )
@@ -192,6 +194,31 @@ def score_and_test(
         }
         comparisons = compare_systems(hypotheses, first.references, language, metric)
     return SystemScores(signature, len(first.hypotheses), comparisons)
+
+
+def recorded_scores(groups: Mapping[str, Mapping[str, Run]], metric: Metric) -> SystemScores:
+    """Returns the scores of runs as recorded, without tests; the first run is the baseline.
+
+    Args:
+        groups: label → seed → run
+        metric: of the scores
+
+    Raises:
+        UserError: a record has no such score
+    """
+    comparisons, signatures = [], []
+    for label, group in groups.items():
+        values = []
+        for run in group.values():
+            score = run.decoding.score(metric.name)
+            if score is None:
+                raise UserError(f"{run.path}: has no score by {metric.name}")
+            values.append(score.value)
+            signatures.append(score.signature)
+        deviation = statistics.stdev(values) if len(values) > 1 else None
+        comparisons.append(Comparison(label, statistics.fmean(values), 0.0, deviation))
+    first = next(iter(next(iter(groups.values())).values()))
+    return SystemScores(signatures[0], first.decoding.sentences or 0, comparisons)
 
 
 def default_metric(baseline: ComparedSystem) -> Metric:

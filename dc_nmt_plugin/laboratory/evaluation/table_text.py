@@ -246,7 +246,9 @@ def result_notes(table: ResultTable, code: str = "") -> list[str]:
     notes.append(counted(table.sentences, "test sentence"))
     if any(row.system.seeds > 1 for row in table.rows):
         notes.append("±: standard deviation over the seeds")
-    if others:
+    if table.is_recorded:
+        notes.append("scores as recorded, no differences: the text of the test set is not here")
+    elif others:
         tests = {row.system.label: row.test.against for row in others}
         notes += difference_notes(tests, baseline.system.label, table.metric)
         notes += _notes_on_compared_seeds(table)
