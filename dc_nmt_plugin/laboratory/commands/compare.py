@@ -133,21 +133,19 @@ def compare(
     tests = t_tests(texts, references, language, metric) if args.t_test else []
     steps = f"paired bootstrap of {len(texts)} systems, {counted(len(references), 'sentence')}"
     notify(f"dc-nmt compare: {steps}")
-    tested = score_and_test({system.label: {"": system} for system in systems}, metric)
+    signature, tested = score_and_test({system.label: {"": system} for system in systems}, metric)
     notes = []
     for label, side in sides.items():
         if side.processing != first.processing:
             notes.append(f"{label}: {side.processing}")
-    baseline, *others = tested.comparisons
+    baseline, *others = tested
     notes += difference_notes({c.name: c.against for c in others}, baseline.name, metric.name)
     comparisons = []
-    for system, comparison in zip(systems, tested.comparisons, strict=True):
+    for system, comparison in zip(systems, tested, strict=True):
         more, has_stars = _checked(system, systems[0], metric)
         notes += more
         comparisons.append(comparison if has_stars else replace(comparison, corrected_p=None))
-    return ComparisonReport(
-        metric.name, tested.signature, first.processing, notes, comparisons, tests
-    )
+    return ComparisonReport(metric.name, signature, first.processing, notes, comparisons, tests)
 
 
 def _checked(

@@ -92,7 +92,7 @@ def collect(
     runs = [run for group in groups.values() for run in group.values()]  # in the table's order
     baseline_run = runs[0]
     systems: dict[str, dict[str, ComparedSystem]] = {label: {} for label in groups}
-    references = None
+    digest = None
     if with_text:
         loaded = load_systems(runs, PlainTextOptions())
         rest = iter(loaded)
@@ -100,14 +100,16 @@ def collect(
         for label, seeds in systems.items():
             check_are_runs(label, seeds)
         metric = metric or default_metric(loaded[0])
-        references = lines_digest(loaded[0].texts.raw.references)
-        tested = score_and_test(systems, metric)
+        references = loaded[0].texts.raw.references
+        sentences, digest = len(references), lines_digest(references)
+        signature, tested = score_and_test(systems, metric)
     else:
         marked_first = sorted(baseline_run.decoding.scores, key=lambda score: not score.paper)
         metric = metric or METRICS[marked_first[0].metric]
-        tested = recorded_scores(groups, metric)
-    comparisons = {comparison.name: comparison for comparison in tested.comparisons}
-    signatures = {metric.name: tested.signature}
+        sentences = baseline_run.decoding.sentences or 0
+        signature, tested = recorded_scores(groups, metric)
+    comparisons = {comparison.name: comparison for comparison in tested}
+    signatures = {metric.name: signature}
     rows = []
     for label, group in groups.items():
         row_runs, row_systems = list(group.values()), list(systems[label].values())
@@ -122,7 +124,7 @@ def collect(
                 runs=tuple(_origin(run, systems[label].get(s), metric) for s, run in group.items()),
             )
         )
-    table = ResultTable(metric.name, signatures, tested.sentences, rows, references)
+    table = ResultTable(metric.name, signatures, sentences, rows, digest)
     runs_of = {label: list(group.values()) for label, group in groups.items()}
     first_systems = [system for seeds in systems.values() for system in list(seeds.values())[:1]]
     return Results(table, runs_of, first_systems)
@@ -186,11 +188,10 @@ def facts_of(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
     for run in runs:
         training = run.record.training
         if _may_be_equal(training.device, baseline.record.training.device):
-            training_speeds.append(_speed(training.tokens_per_second, training.seconds))
+            training_speeds.append((training.tokens_per_second, training.seconds))
         if _may_be_equal(_decoding_device(run), _decoding_device(baseline)):
             speed, sentences = run.decoding.sentences_per_second, run.decoding.sentences
-            seconds = sentences / speed if sentences and speed else None
-            decoding_speeds.append(_speed(speed, seconds))
+            decoding_speeds.append((speed, sentences / speed if sentences and speed else None))
     return SystemFacts(
         label=label,
         run=_relative(first.folder if len(runs) == 1 else first.folder.parent / _system(first)),
@@ -199,8 +200,8 @@ def facts_of(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
         parameters_counted=None not in counted,
         updates=first.updates,
         seeds=len(runs),
-        train_tokens_per_second=_mean(training_speeds),
-        decode_sentences_per_second=_mean(decoding_speeds),
+        train_tokens_per_second=_mean_speed(training_speeds),
+        decode_sentences_per_second=_mean_speed(decoding_speeds),
     )
 
 
@@ -293,15 +294,13 @@ def _with_gap(
     return replace(published, to_published=measured - published.score)
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    """Returns the mean of the known values."""
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
-
-
-def _speed(speed: float | None, seconds: float | None) -> float | None:
-    """Returns a speed that was measured over enough seconds, or over unknown ones."""
-    return None if seconds is not None and seconds < LEAST_SECONDS else speed
+def _mean_speed(measured: Sequence[tuple[float | None, float | None]]) -> float | None:
+    """Returns the mean of speeds that were measured over enough seconds, or over unknown ones."""
+    speeds = []
+    for speed, seconds in measured:
+        if speed is not None and (seconds is None or seconds >= LEAST_SECONDS):
+            speeds.append(speed)
+    return statistics.fmean(speeds) if speeds else None
 
 
 def _decoding_device(run: Run) -> str | None:

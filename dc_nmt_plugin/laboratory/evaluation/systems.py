@@ -163,45 +163,35 @@ def metric_words(lines: Sequence[str], metric: Metric, language: str) -> list[st
     return list(map(metric.make(language).tokenizer, metric.prepared(lines)))
 
 
-@dataclass(frozen=True)
-class SystemScores:
-    """Scores and tests of systems by one metric; the first system is the baseline."""
-
-    signature: str  # of the metric
-    sentences: int  # of the test set
-    comparisons: list[Comparison]
-
-
 def score_and_test(
     systems: Mapping[str, Mapping[str, ComparedSystem]], metric: Metric
-) -> SystemScores:
+) -> tuple[str, list[Comparison]]:
     """Scores systems, and tests their differences to the first one.
 
     Args:
         systems: label → seed → system; the seed is "" for a single run
         metric: of the scores
+
+    Returns:
+        the metric's signature, and a comparison for each label
     """
     loaded = [system for seeds in systems.values() for system in seeds.values()]
     sides = sides_of(loaded, metric)
-    first, language = sides[loaded[0].label], loaded[0].target_lang
-    score, signature = metric.score(first.hypotheses, first.references, language)
+    score = loaded[0].score(metric)
     if len(loaded) == 1:  # nothing to test: no bootstrap
-        comparisons = [Comparison(next(iter(systems)), score, interval=0.0)]
-    else:
-        hypotheses = {
-            label: {seed: sides[system.label].hypotheses for seed, system in seeds.items()}
-            for label, seeds in systems.items()
-        }
-        comparisons = compare_systems(hypotheses, first.references, language, metric)
-    return SystemScores(signature, len(first.hypotheses), comparisons)
+        return score.signature, [Comparison(next(iter(systems)), score.value, interval=0.0)]
+    hypotheses = {
+        label: {seed: sides[system.label].hypotheses for seed, system in seeds.items()}
+        for label, seeds in systems.items()
+    }
+    references, language = sides[loaded[0].label].references, loaded[0].target_lang
+    return score.signature, compare_systems(hypotheses, references, language, metric)
 
 
-def recorded_scores(groups: Mapping[str, Mapping[str, Run]], metric: Metric) -> SystemScores:
-    """Returns the scores of runs as recorded, without tests; the first run is the baseline.
-
-    Args:
-        groups: label → seed → run
-        metric: of the scores
+def recorded_scores(
+    groups: Mapping[str, Mapping[str, Run]], metric: Metric
+) -> tuple[str, list[Comparison]]:
+    """Returns what :func:`score_and_test` returns, as recorded and without tests.
 
     Raises:
         UserError: a record has no such score
@@ -217,8 +207,7 @@ def recorded_scores(groups: Mapping[str, Mapping[str, Run]], metric: Metric) -> 
             signatures.append(score.signature)
         deviation = statistics.stdev(values) if len(values) > 1 else None
         comparisons.append(Comparison(label, statistics.fmean(values), 0.0, deviation))
-    first = next(iter(next(iter(groups.values())).values()))
-    return SystemScores(signatures[0], first.decoding.sentences or 0, comparisons)
+    return signatures[0], comparisons
 
 
 def default_metric(baseline: ComparedSystem) -> Metric:
