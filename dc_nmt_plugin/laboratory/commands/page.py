@@ -52,15 +52,7 @@ def make_page(
     runs: Mapping[str, Sequence[Run]],
     systems: Sequence[ComparedSystem],
 ) -> None:
-    """Writes the page that the options ask for.
-
-    Args:
-        args: with the options of :func:`add_page`
-        table: whose first row is the baseline
-        notes: on the table
-        runs: label of a row → its runs, as far as they are here
-        systems: text of one run of each row; none without the text of the test set
-    """
+    """Writes the page that the options ask for, of what :func:`.page.page.write_page` takes."""
     wrong = [number for number in args.sentences if not 1 <= number <= table.sentences]
     if wrong:
         raise UsageError(f"--sentences: {wrong[0]} is not a sentence from 1 to {table.sentences}")
