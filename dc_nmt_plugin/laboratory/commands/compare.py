@@ -100,16 +100,23 @@ def main(argv: Sequence[str]) -> int:
     else:
         print(format_report(report, columns, form_of(args), args.columns))
     if args.plot or args.page:
-        table = _result_table(report, systems)
-    if args.plot:
-        from ..evaluation.table_figure import plot_results
+        _draw(args, report, systems)
+    return 0
 
+
+def _draw(
+    args: argparse.Namespace, report: ComparisonReport, systems: Sequence[ComparedSystem]
+) -> None:
+    """Writes the figure and the page that the options ask for."""
+    from ..evaluation.table_figure import plot_results
+
+    table = _result_table(report, systems)
+    if args.plot:
         plot_results(table, args.plot)
     if args.page:
         notes = [f"{report.metric}: {report.signature}", report.text, *report.notes]
         runs = {system.label: [system.run] for system in systems if system.run}
         make_page(args, table, notes, runs, systems)
-    return 0
 
 
 def compare(

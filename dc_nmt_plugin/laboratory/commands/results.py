@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,30 +150,13 @@ def _find_published() -> dict[str, Any]:
 
 
 def _collect(args: argparse.Namespace) -> Results:
-    """Returns a new table of the finished runs; names the others."""
+    """Returns a new table of the finished runs."""
     from ..evaluation.collecting import collect
     from ..evaluation.metrics import find_metrics
 
-    finished = []
-    for folder in args.folders:
-        try:
-            runs, unfinished = _scored_runs([folder])
-        except UserError:
-            if not args.finished:
-                raise
-            runs, unfinished = [], [folder]
-        finished += runs
-        for path in unfinished:
-            notify(f"not finished, left out: {path}")
-    if not finished:
-        raise UserError("--finished: no run is finished yet")
-    runs = [run for run in finished if run.decoding.subset == args.subset]
-    if not runs:
-        subsets = ", ".join(sorted({run.decoding.subset for run in finished}))
-        raise UsageError(f"--subset {args.subset}: no run has it; there is {subsets}")
     make = partial(
         collect,
-        runs,
+        _chosen_runs(args),
         baseline=args.baseline,
         metric=find_metrics("--metric", args.metric)[0] if args.metric else None,
         over_seeds=args.over_seeds,
@@ -187,29 +171,42 @@ def _collect(args: argparse.Namespace) -> Results:
         return make(with_text=False)
 
 
-def _scored_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
-    """Finds the scored translations of runs and folders of runs, and the runs without any.
+def _chosen_runs(args: argparse.Namespace) -> list[Run]:
+    """Returns the runs that translated the set; names those that are not finished."""
+    finished = []
+    for folder in args.folders:
+        try:
+            runs, unfinished = _scored_runs(folder)
+        except UserError:
+            if not args.finished:
+                raise
+            runs, unfinished = [], [folder]
+        finished += runs
+        for path in unfinished:
+            notify(f"not finished, left out: {path}")
+    if not finished:
+        raise UserError("--finished: no run is finished yet")
+    runs = [run for run in finished if run.decoding.subset == args.subset]
+    if not runs:
+        subsets = ", ".join(sorted({run.decoding.subset for run in finished}))
+        raise UsageError(f"--subset {args.subset}: no run has it; there is {subsets}")
+    return runs
+
+
+def _scored_runs(path: Path) -> tuple[list[Run], list[Path]]:
+    """Finds the scored translations of a run or a folder of runs, and the runs without any.
 
     Raises:
-        UserError: a path is neither, or nothing is finished
+        UserError: the path is neither, or nothing is finished
     """
-    finished: list[Run] = []
-    unfinished: list[Path] = []
-    for path in paths:
-        if not is_run(path):
-            names = [folder.name for folder in path.parent.glob("*/")]
-            raise UserError(
-                f"{path}: no such run or folder of runs.{did_you_mean(path.name, names)}"
-            )
-        if path.is_dir() and not (path / RECORD).is_file():
-            before = len(finished)
-            for record in sorted(path.glob(f"*/{RECORD}")):
-                runs = Run.all_of(record.parent)
-                finished += runs
-                unfinished += [] if runs else [record.parent]
-            if len(finished) == before:
-                raise UserError(f"{path}: no finished run in it (FOLDER/{RECORD}, with scores)")
-        else:
-            first = Run.read(path)
-            finished += Run.all_of(path) if path.exists() else [first]  # all, or RUN:NAME
-    return finished, unfinished
+    if not is_run(path):
+        names = [folder.name for folder in path.parent.glob("*/")]
+        raise UserError(f"{path}: no such run or folder of runs.{did_you_mean(path.name, names)}")
+    if not path.is_dir() or (path / RECORD).is_file():
+        first = Run.read(path)
+        return Run.all_of(path) if path.exists() else [first], []  # all, or RUN:NAME
+    found = {record.parent: Run.all_of(record) for record in sorted(path.glob(f"*/{RECORD}"))}
+    if not any(found.values()):
+        raise UserError(f"{path}: no finished run in it (FOLDER/{RECORD}, with scores)")
+    unfinished = [folder for folder, runs in found.items() if not runs]
+    return list(chain(*found.values())), unfinished

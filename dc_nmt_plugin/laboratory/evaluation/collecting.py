@@ -88,46 +88,49 @@ def collect(
     groups = {first: groups[first], **groups}  # the baseline is the first row
     for label, group in groups.items():
         check_same_settings(label, group.values())
-
-    runs = [run for group in groups.values() for run in group.values()]  # in the table's order
-    baseline_run = runs[0]
-    systems: dict[str, dict[str, ComparedSystem]] = {label: {} for label in groups}
-    digest = None
+    baseline_run = next(iter(groups[first].values()))
     if with_text:
-        loaded = load_systems(runs, PlainTextOptions())
-        rest = iter(loaded)
-        systems = {label: {seed: next(rest) for seed in group} for label, group in groups.items()}
-        for label, seeds in systems.items():
-            check_are_runs(label, seeds)
-        metric = metric or default_metric(loaded[0])
-        references = loaded[0].texts.raw.references
+        systems = _load(groups)
+        baseline_system = next(iter(systems[first].values()))
+        metric = metric or default_metric(baseline_system)
+        references = baseline_system.texts.raw.references
         sentences, digest = len(references), lines_digest(references)
         signature, tested = score_and_test(systems, metric)
     else:
+        systems = {}
         marked_first = sorted(baseline_run.decoding.scores, key=lambda score: not score.paper)
         metric = metric or METRICS[marked_first[0].metric]
-        sentences = baseline_run.decoding.sentences or 0
+        sentences, digest = baseline_run.decoding.sentences or 0, None
         signature, tested = recorded_scores(groups, metric)
-    comparisons = {comparison.name: comparison for comparison in tested}
     signatures = {metric.name: signature}
-    rows = []
-    for label, group in groups.items():
-        row_runs, row_systems = list(group.values()), list(systems[label].values())
-        score = _measured(comparisons[label], row_systems, metric, signatures)
+    results = Results(ResultTable(metric.name, signatures, sentences, [], digest), {}, [])
+    for (label, group), comparison in zip(groups.items(), tested, strict=True):
+        row_runs, seeds = list(group.values()), systems.get(label, {})
+        row_systems = list(seeds.values())
+        score = _measured(comparison, row_systems, metric, signatures)
         published = find_published(row_runs[0], metric.name)
-        rows.append(
+        results.runs[label] = row_runs
+        results.systems.extend(row_systems[:1])
+        results.table.rows.append(
             ResultRow(
                 system=facts_of(label, row_runs, baseline_run),
                 score=score,
-                test=_test(comparisons[label], row_runs[0], baseline_run, named=bool(baseline)),
+                test=_test(comparison, row_runs[0], baseline_run, named=bool(baseline)),
                 published=_with_gap(published, score, row_systems, metric),
-                runs=tuple(_origin(run, systems[label].get(s), metric) for s, run in group.items()),
+                runs=tuple(_origin(run, seeds.get(seed), metric) for seed, run in group.items()),
             )
         )
-    table = ResultTable(metric.name, signatures, sentences, rows, digest)
-    runs_of = {label: list(group.values()) for label, group in groups.items()}
-    first_systems = [system for seeds in systems.values() for system in list(seeds.values())[:1]]
-    return Results(table, runs_of, first_systems)
+    return results
+
+
+def _load(groups: Groups) -> dict[str, dict[str, ComparedSystem]]:
+    """Reads the text of all runs, and checks that the seeds of a row are as many runs."""
+    runs = [run for group in groups.values() for run in group.values()]
+    rest = iter(load_systems(runs, PlainTextOptions()))
+    systems = {label: {seed: next(rest) for seed in group} for label, group in groups.items()}
+    for label, seeds in systems.items():
+        check_are_runs(label, seeds)
+    return systems
 
 
 # -- from runs to groups -----------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -128,5 +127,5 @@ class Results:
     """
 
     table: ResultTable
-    runs: Mapping[str, Sequence[Run]] = field(default_factory=dict)
-    systems: Sequence[ComparedSystem] = ()
+    runs: dict[str, list[Run]] = field(default_factory=dict)
+    systems: list[ComparedSystem] = field(default_factory=list)

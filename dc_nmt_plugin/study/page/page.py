@@ -128,8 +128,9 @@ def _picture(about: str, draw: Callable[[Any], None]) -> Picture:
     draw(figure)
     with matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"]}):
         write_figure(figure, written, "svg")
-    # each label names all fonts of this machine, which can be most of the page
-    svg = re.sub(r"'Noto [^']*', |\n +", " ", written.getvalue().decode())
+    # each label names the fonts of this machine, which can be most of the page
+    svg = re.sub(r"; font-family: [^;\"]*|\n +", " ", written.getvalue().decode())
+    svg = svg.replace("<svg ", '<svg font-family="DejaVu Sans, sans-serif" ', 1)
     data = base64.b64encode(svg.encode()).decode()
     return Picture(about, f"data:image/svg+xml;base64,{data}")
 
@@ -169,19 +170,24 @@ def _settings(runs: Mapping[str, Sequence[Run]]) -> Section:
     if not known:
         section.left_out.append("no run is here")
         return section
-    # the other runs of a row differ in the seed alone
-    firsts = [of_row[0] for of_row in known.values()]
-    settings = [all_conditions(run) | full_search(run.decoding.search) for run in firsts]
-    differences = [found.name for other in settings for found in differing(settings[0], other)]
-    rows = []
-    for name in dict.fromkeys(differences):
-        values = [of_run.get(name, NOT_GIVEN) for of_run in settings]
-        rows.append([name, *("" if value is None else shown(value) for value in values)])
     made = list(map(_made, known.values()))
+    # the other runs of a row differ in the seed alone
+    rows = _differing_settings([of_row[0] for of_row in known.values()])
     rows += [[name, *(facts[name] for facts in made)] for name in made[0]]
     about = "settings that are not the same, and how the runs were made; empty: not recorded"
     section.tables.append(PageTable(about, ["", *known], [row for row in rows if any(row[1:])]))
     return section
+
+
+def _differing_settings(runs: Sequence[Run]) -> list[list[str]]:
+    """Returns each setting in which a run differs from the first one, with the values of all."""
+    settings = [all_conditions(run) | full_search(run.decoding.search) for run in runs]
+    names = [found.name for other in settings for found in differing(settings[0], other)]
+    rows = []
+    for name in dict.fromkeys(names):
+        values = [of_run.get(name, NOT_GIVEN) for of_run in settings]
+        rows.append([name, *("" if value is None else shown(value) for value in values)])
+    return rows
 
 
 def _made(runs: Sequence[Run]) -> dict[str, str]:
