@@ -89,15 +89,16 @@ def collect(
     for label, group in groups.items():
         check_same_settings(label, group.values())
     baseline_run = next(iter(groups[first].values()))
+    systems = _load(groups) if with_text else {}
+    for label, group in groups.items():
+        check_are_runs(label, group, systems.get(label, {}))
     if with_text:
-        systems = _load(groups)
         baseline_system = next(iter(systems[first].values()))
         metric = metric or default_metric(baseline_system)
         references = baseline_system.texts.raw.references
         sentences, digest = len(references), lines_digest(references)
         signature, tested = score_and_test(systems, metric)
     else:
-        systems = {}
         marked_first = sorted(baseline_run.decoding.scores, key=lambda score: not score.paper)
         metric = metric or METRICS[marked_first[0].metric]
         sentences, digest = baseline_run.decoding.sentences or 0, None
@@ -124,13 +125,10 @@ def collect(
 
 
 def _load(groups: Groups) -> dict[str, dict[str, ComparedSystem]]:
-    """Reads the text of all runs, and checks that the seeds of a row are as many runs."""
+    """Reads the text of all runs."""
     runs = [run for group in groups.values() for run in group.values()]
     rest = iter(load_systems(runs, PlainTextOptions()))
-    systems = {label: {seed: next(rest) for seed in group} for label, group in groups.items()}
-    for label, seeds in systems.items():
-        check_are_runs(label, seeds)
-    return systems
+    return {label: {seed: next(rest) for seed in group} for label, group in groups.items()}
 
 
 # -- from runs to groups -----------------------------------------------------------------------

@@ -154,6 +154,10 @@ def test_named_runs_without_their_reference_have_a_page(cwd, capsys):
         assert row["score"]["value"] == pytest.approx(expected.value, abs=1e-4)
         assert row["score"]["deviation"] == pytest.approx(expected.deviation, abs=1e-4)
         assert row["test"]["difference"] is None and len(row["runs"]) == 3
+    copied, kept = (f"here/transformer_dc-s{seed}/train.log" for seed in (2, 1))
+    shutil.copy(kept, copied)
+    with pytest.raises(UserError, match="have the same learning curve"):
+        results_command.main(["here", "--over-seeds", "--page", "new"])
     page = Page(cwd / "out/index.html").check()
     assert len(page.pictures) == 2  # results and learning curves
     assert {
