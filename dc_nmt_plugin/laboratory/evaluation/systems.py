@@ -194,8 +194,14 @@ def recorded_scores(
     """Returns what :func:`score_and_test` returns, as recorded and without tests.
 
     Raises:
-        UserError: a record has no such score
+        UserError: a record has no such score, or the test sets differ
     """
+    names = {}  # digest of a reference → a run that was scored with it
+    for run in (run for group in groups.values() for run in group.values()):
+        names.update({file.sha256: run.record.name for file in run.decoding.references})
+    names.pop(None, None)
+    if len(names) > 1:
+        raise UserError(f"results on different tests: {' and '.join(names.values())}")
     comparisons, signatures = [], []
     for label, group in groups.items():
         values = []

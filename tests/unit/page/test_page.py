@@ -154,6 +154,11 @@ def test_named_runs_without_their_reference_have_a_page(cwd, capsys):
         assert row["score"]["value"] == pytest.approx(expected.value, abs=1e-4)
         assert row["score"]["deviation"] == pytest.approx(expected.deviation, abs=1e-4)
         assert row["test"]["difference"] is None and len(row["runs"]) == 3
+    shutil.copytree(EXAMPLES / "europarl_en_fr/runs/transformer_dc-s1", cwd / "other")
+    with pytest.raises(
+        UserError, match="different tests: transformer_standard-s3 and transformer_dc-s1"
+    ):
+        results_command.main(["here", "other", "--page", "new"])
     copied, kept = (f"here/transformer_dc-s{seed}/train.log" for seed in (2, 1))
     shutil.copy(kept, copied)
     with pytest.raises(UserError, match="have the same learning curve"):
