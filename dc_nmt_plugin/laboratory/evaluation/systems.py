@@ -196,13 +196,8 @@ def recorded_scores(
     Raises:
         UserError: a record has no such score, or the test sets differ
     """
-    names = {}  # digest of a reference → a run that was scored with it
-    for run in (run for group in groups.values() for run in group.values()):
-        names.update({file.sha256: run.record.name for file in run.decoding.references})
-    names.pop(None, None)
-    if len(names) > 1:
-        raise UserError(f"results on different tests: {' and '.join(names.values())}")
     comparisons, signatures = [], []
+    names: dict[str | None, str] = {}  # digest of a reference → a run that was scored with it
     for label, group in groups.items():
         values = []
         for run in group.values():
@@ -211,8 +206,12 @@ def recorded_scores(
                 raise UserError(f"{run.path}: has no score by {metric.name}")
             values.append(score.value)
             signatures.append(score.signature)
+            names.update({file.sha256: run.record.name for file in run.decoding.references})
         deviation = statistics.stdev(values) if len(values) > 1 else None
         comparisons.append(Comparison(label, statistics.fmean(values), 0.0, deviation))
+    names.pop(None, None)
+    if len(names) > 1:
+        raise UserError(f"results on different tests: {' and '.join(names.values())}")
     return signatures[0], comparisons
 
 
