@@ -11,7 +11,7 @@ from ...runs.call import Call, Start
 from .chance import Difference
 
 if TYPE_CHECKING:
-    from ...runs.finding import Run
+    from ..finding import Run
     from .systems import ComparedSystem
 
 
