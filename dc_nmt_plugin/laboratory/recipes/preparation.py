@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec.structs import replace
+from tqdm import tqdm
 
 from ...errors import UserError, check_choices
 from ...files import write_json, write_parallel
@@ -247,7 +248,8 @@ def clean_pieces(
 
     def kept() -> Iterator[tuple[str, str]]:
         nonlocal before
-        for first, second in zip(*map(stream_lines, paths), strict=True):
+        pairs = zip(*map(stream_lines, paths), strict=True)
+        for first, second in tqdm(pairs, "clean", unit=" pairs", disable=None):
             before += 1
             good = fits(first, second, max_tokens, ratio)
             if good and max_words:
