@@ -19,6 +19,10 @@ class UsageError(UserError):
     """Raised for a wrong command line: ``dc-nmt`` exits with status 2."""
 
 
+class MissingText(UserError):
+    """Raised for a run whose reference is not here, as that of a run which came without it."""
+
+
 class ConfigError(UserError):
     """Raised for settings that contradict each other or the model; holds every problem."""
 

@@ -16,6 +16,7 @@ from typing import Any
 TRANSFORMER, GRU, LANGUAGE_MODEL = "dc_nmt_transformer", "dc_nmt_gru", "dc_nmt_lstm_lm"
 USER_DIR_VARIABLE = "DC_NMT_USER_DIR"  # folders with mechanisms of the user's own
 COMMAND_VARIABLE = "DC_NMT_COMMAND"  # dc-nmt's command line, for the programs that it starts
+START = "finetune-from-model"  # flag: checkpoint whose parameters a training begins with
 # setting in a checkpoint: mechanism of the model from such a folder → the folder
 MECHANISM_FOLDERS = "mechanism_folders"
 # values of --criterion: names that are also those of tasks → class. A checkpoint holds that name,
@@ -199,7 +200,18 @@ def recorded_flags(words: Sequence[str]) -> dict[str, bool | int | float | str]:
     values = typed_flags(words)
     if values.get("update-freq") == 1:  # as without it; recipes always give it
         del values["update-freq"]
+    if START in values:
+        values[START] = named_start(values[START])
     return {name: value for name, value in values.items() if name not in PLACES}
+
+
+def named_start(checkpoint: object) -> str:
+    """Returns the end of a checkpoint's path, which names its run and no place of a machine.
+
+    >>> named_start("/home/me/captions/transformer_dc-s1/average/checkpoint.pt")
+    'captions/transformer_dc-s1/average/checkpoint.pt'
+    """
+    return "/".join(str(checkpoint).split("/")[-4:])
 
 
 def _typed(text: str) -> bool | int | float | str:

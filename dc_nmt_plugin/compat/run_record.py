@@ -16,13 +16,14 @@ from typing import Any
 
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.logging import metrics
+from fairseq.utils import split_paths
 from omegaconf import OmegaConf
 
 from ..checkpoints.loading import architecture_of
 from ..checkpoints.mechanisms import sources_of
 from ..checkpoints.plain import plain
-from ..files import code_folder, write_text
-from ..flags import MECHANISM_FOLDERS, PLACES, SHORT, recorded_flags, value_of
+from ..files import code_folder, sha256, write_text
+from ..flags import MECHANISM_FOLDERS, PLACES, SHORT, START, named_start, recorded_flags, value_of
 from ..machine import used_device
 from ..runs.call import Start, this_call
 from ..runs.differences import WHILE_LONGER, compared, differing
@@ -199,8 +200,9 @@ def enter_the_translation(stock: Function) -> Function:
     def main(args: Any) -> Any:
         scorer = stock(args)
         if getattr(args, "results_path", None):  # a Namespace, as fairseq-generate has it
-            data, model, results = map(Path, (args.data, args.path, args.results_path))
-            enter_translation(sys.argv[1:], data, model, results, args.gen_subset)
+            models = list(map(Path, split_paths(args.path)))
+            data, results = Path(args.data), Path(args.results_path)
+            enter_translation(sys.argv[1:], data, models, results, args.gen_subset)
         return scorer
 
     return main
@@ -248,8 +250,14 @@ def _record(trainer: Any, folder: Path, before: Record | None, updates: int) -> 
     tokens = None
     if cfg.dataset.max_tokens and len(cfg.optimization.update_freq) == 1:
         tokens = int(cfg.dataset.max_tokens * world * cfg.optimization.update_freq[0])
+    start = cfg.checkpoint.finetune_from_model
+    if before:  # the checkpoint may be gone
+        start_digest = before.training.start
+    else:
+        start_digest = sha256(start) if start and Path(start).is_file() else None
     training = Training(
         tokens=tokens,
+        start=start_digest,
         tokens_per_second=before.training.tokens_per_second if before else None,
         device=", then ".join(devices) or None,
         log=CURVE,
@@ -316,6 +324,8 @@ def _settings(cfg: Any) -> Flags:
     for group, values in plain(cfg).items():
         if isinstance(values, dict) and group != "job_logging_cfg":  # log files, others in each run
             settings |= _settings_of_group(group, values, defaults.get(group) or {})
+    if START in settings:
+        settings[START] = named_start(settings[START])
     return settings
 
 

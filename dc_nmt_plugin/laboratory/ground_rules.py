@@ -11,7 +11,7 @@ import inspect
 import itertools
 import os
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from types import FunctionType
@@ -59,6 +59,7 @@ COMBINATIONS: list[dict[str, Any]] = [
     {"encoder_embed_dim": 16, "share_all_embeddings": False},
 ]
 LENGTHS = (1, 60, 300)  # of sentences, in tokens
+HOOKS = ("project", "logits", "weights")  # of a self-attention
 DROPPED: dict[str, Any] = {"dropout": 0.3, "attention_dropout": 0.3}
 
 
@@ -180,20 +181,18 @@ def slope_and_gradient(
     """Returns the loss's slope along a random direction, measured, and by gradients."""
     parameters = [p for p in net.parameters() if p.requires_grad]
     generator = torch.Generator().manual_seed(7)
-    directions = [torch.randn(p.shape, generator=generator, dtype=p.dtype) for p in parameters]
+    directions = {p: torch.randn(p.shape, generator=generator, dtype=p.dtype) for p in parameters}
     for module in net.modules():
-        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
-            for parameter, direction in zip(parameters, directions, strict=True):
-                if parameter is module.weight:
-                    direction[module.padding_idx] = 0.0  # torch gives this row no gradient
+        if isinstance(module, nn.Embedding) and module.weight in directions:
+            directions[module.weight][module.padding_idx] = 0.0  # torch gives it no gradient
     torch.manual_seed(1)
     gradients = torch.autograd.grad(joint_loss(net, batch), parameters)
-    pairs = zip(gradients, directions, strict=True)
+    pairs = zip(gradients, directions.values(), strict=True)
     expected = sum(float((gradient * direction).sum()) for gradient, direction in pairs)
     losses = []
     for move in (step, -2 * step):
         with torch.no_grad():
-            for parameter, direction in zip(parameters, directions, strict=True):
+            for parameter, direction in directions.items():
                 parameter.add_(direction, alpha=move)
             torch.manual_seed(1)
             losses.append(float(joint_loss(net, batch)))
@@ -240,20 +239,17 @@ class Models:
     def watched(self, net: Any) -> Any:
         """Returns a model whose methods of the mechanism check their results, as they run."""
         for module in self.modules(net).values():
-            module.register_forward_pre_hook(_keep_inputs)
-            module.register_forward_hook(_compare_inputs)
-            if isinstance(module, MultiHeadSelfAttention):
-                for name, watch in HOOKS.items():
-                    if hasattr(module, name):
-                        setattr(module, name, watch(getattr(module, name)))
+            hooks = HOOKS if isinstance(module, MultiHeadSelfAttention) else ()
+            for name in ("forward", *hooks):
+                if hasattr(module, name):
+                    setattr(module, name, _watched(name, getattr(module, name)))
         return net
 
     @cached_property
     def random_in_training(self) -> bool:
         """Returns whether the mechanism draws random numbers in training, beside dropout."""
-        net, batch = self.model().train(), usual_batch()["net_input"]
-        one, other = (seeded(net, seed)(**batch)[0] for seed in (1, 2))
-        return not torch.equal(one, other)
+        net = self.model().train()
+        return not torch.equal(_outputs(net, seed=1), _outputs(net, seed=2))
 
     @contextmanager
     def under(self, condition: str) -> Iterator[None]:
@@ -286,6 +282,12 @@ def seeded(net: Any, seed: int = 1) -> Callable[..., Any]:
         return net(*arguments, **named)
 
     return forward
+
+
+def _outputs(net: Any, seed: int = 1) -> Tensor:
+    """Returns a model's outputs for the usual batch, with the random numbers of a seed."""
+    outputs: Tensor = seeded(net, seed)(**usual_batch()["net_input"])[0]
+    return outputs
 
 
 def _other_batches() -> list[dict[str, Any]]:
@@ -323,11 +325,10 @@ def _initial_weights(models: Models) -> None:
 
 def _determinism(models: Models) -> None:
     """Outputs are random in training alone, and there the seed decides them."""
-    batch = usual_batch()["net_input"]
     for training in (False, True):
-        nets = [models.model(**DROPPED).train(training) for _ in range(3)]
-        seeds = (1, 1, 2)
-        one, again, other = (seeded(net, s)(**batch)[0] for net, s in zip(nets, seeds, strict=True))
+        one, again, other = (
+            _outputs(models.model(**DROPPED).train(training), seed) for seed in (1, 1, 2)
+        )
         if torch.initial_seed() != 2:
             raise BrokenRule("a forward pass sets the seed of torch: dropout is always the same")
         _equal(
@@ -339,30 +340,27 @@ def _determinism(models: Models) -> None:
         )
         if not training:
             _equal(other, one, 1e-6, "the outputs are random in evaluation")
-            plain = models.model()(**batch)[0]
+            plain = _outputs(models.model())
             _equal(one, plain, 1e-6, "the outputs in evaluation depend on dropout")
 
 
 def _state(models: Models) -> None:
     """Nothing is kept between batches: no output depends on batches or decoding before it."""
-    batch = usual_batch()["net_input"]
     for training in (False, True):
-        expected = seeded(models.model().train(training))(**batch)[0]
+        expected = _outputs(models.model().train(training))
         net = models.model().train(training)
         for others in _other_batches():
             net(**others["net_input"])
             if not training:
                 step_outputs(net, others)
-            output = seeded(net)(**batch)[0]
+            output = _outputs(net)
             _equal(output, expected, 1e-6, "the outputs depend on an earlier batch: it is kept")
             if not training:
-                steps, alone = (
-                    step_outputs(net, usual_batch()),
-                    step_outputs(models.model(), usual_batch()),
-                )
+                steps = step_outputs(net, usual_batch())
+                alone = step_outputs(models.model(), usual_batch())
                 _equal(steps, alone, 1e-6, "decoding depends on an earlier batch: it is kept")
         with torch.enable_grad():
-            net(**batch)
+            _outputs(net)
         for name, module in models.modules(net).items():
             for kept, value in vars(module).items():
                 if isinstance(value, Tensor) and value.grad_fn is not None:
@@ -374,69 +372,43 @@ def _state(models: Models) -> None:
 
 def _results(models: Models) -> None:
     """Results have the type and the shape of what the methods get, which stays as it is."""
-    models.watched(models.model())(**usual_batch()["net_input"])
+    _outputs(models.watched(models.model()))
 
 
 def _tensors_of(given: Any) -> list[Tensor]:
-    """Returns the tensors that a module gets: its input, and those of the flow."""
-    x = given[0]
-    tensors = list(x) if isinstance(x, list | tuple) else [x]
-    for flow in given[1:]:
-        tensors += flow.inputs + ([flow.tokens] if flow.tokens is not None else [])
-        tensors += flow._source.features if flow._source is not None else []
+    """Returns the tensors that a method gets: its inputs, and those of the flow."""
+    tensors: list[Tensor] = []
+    for part in given:
+        if isinstance(part, Flow):
+            tensors += part.inputs + ([part.tokens] if part.tokens is not None else [])
+            tensors += part._source.features if part._source is not None else []
+        else:
+            tensors += [part] if isinstance(part, Tensor) else part
     return tensors
 
 
-def _keep_inputs(module: Any, given: Any) -> None:
-    module.inputs_before = [tensor.clone() for tensor in _tensors_of(given)]
+def _watched(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a method of a module that checks what it does to its inputs, and its results."""
 
-
-def _compare_inputs(module: Any, given: Any, result: Any) -> None:
-    before, now = module.inputs_before, _tensors_of(given)
-    if len(before) != len(now) or not all(map(torch.equal, before, now)):
-        raise BrokenRule("forward() changes its inputs, which other layers read, in place")
-    _same("forward()", result, before[0].shape, [before[0].dtype])
-
-
-def _same(name: str, result: Any, shape: Sequence[int], dtypes: Sequence[torch.dtype]) -> None:
-    """Checks the shape of a method's result, and that its type is one of `dtypes`."""
-    if result.dtype not in dtypes:
-        raise BrokenRule(f"{name} of {dtypes[0]} returns {result.dtype}")
-    if result.shape != torch.Size(shape):
-        raise BrokenRule(f"{name} returns the shape {tuple(result.shape)}, not {tuple(shape)}")
-
-
-def _watch_project(project: Callable[..., Any]) -> Callable[..., Any]:
-    def watched(x: Tensor, flow: Flow) -> Any:
-        results = project(x, flow)
-        for result in results:
-            _same("project()", result, result.shape, [x.dtype])
-        return results
-
-    return watched
-
-
-def _watch_logits(logits: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def watched(query: Tensor, key: Tensor, flow: Flow) -> Tensor:
-        result = logits(query, key, flow)
-        precise = torch.promote_types(query.dtype, torch.float32)
-        shape = (*query.shape[:-1], key.size(-2))
-        _same("logits()", result, shape, [query.dtype, precise])
+    def watched(*given: Any) -> Any:
+        before = [tensor.clone() for tensor in _tensors_of(given)]
+        result, now = method(*given), _tensors_of(given)
+        changed = len(before) != len(now) or not all(map(torch.equal, before, now))
+        if name == "forward" and changed:
+            raise BrokenRule("forward() changes its inputs, which other layers read, in place")
+        shape, dtypes = before[0].shape, [before[0].dtype]
+        if name == "logits":  # of query and key
+            shape = torch.Size((*shape[:-1], given[1].size(-2)))
+            dtypes.append(torch.promote_types(dtypes[0], torch.float32))
+        for part in result if name == "project" else [result]:
+            if part.dtype not in dtypes:
+                raise BrokenRule(f"{name}() of {dtypes[0]} returns {part.dtype}")
+            if name != "project" and part.shape != shape:
+                shapes = f"{tuple(part.shape)}, not {tuple(shape)}"
+                raise BrokenRule(f"{name}() returns the shape {shapes}")
         return result
 
     return watched
-
-
-def _watch_weights(change: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def watched(weights: Tensor, flow: Flow) -> Tensor:
-        result = change(weights, flow)
-        _same("weights()", result, weights.shape, [weights.dtype])
-        return result
-
-    return watched
-
-
-HOOKS = {"project": _watch_project, "logits": _watch_logits, "weights": _watch_weights}
 
 
 # -- rules of a mechanism --------------------------------------------------------------------------
@@ -450,42 +422,34 @@ def _training(models: Models) -> None:
     net = models.model().train()
     with models.under("in training"):
         check_causality(seeded(net))
-        _check_other_sentences(seeded(net))
+        source, target = sentences(SOURCE_LENGTHS), sentences(TARGET_LENGTHS, seed=5)
+        others = [source[0], *sentences(SOURCE_LENGTHS, seed=11)[1:]]
+        one, other = (logits_of(seeded(net), batch, target)[0] for batch in (source, others))
+        _equal(one, other, 1e-5, "the outputs depend on other sentences of the batch")
         if not models.random_in_training:
             check_padding(net)
-            batch = usual_batch()["net_input"]
-            output, expected = net(**batch)[0], models.model()(**batch)[0]
-            _equal(output, expected, 1e-5, "the outputs are others than in evaluation")
-
-
-def _check_other_sentences(net: Callable[..., Any]) -> None:
-    """Other words in the other sentences of a batch change no output of the first one."""
-    source, target = sentences(SOURCE_LENGTHS), sentences(TARGET_LENGTHS, seed=5)
-    others = [source[0], *sentences(SOURCE_LENGTHS, seed=11)[1:]]
-    one, other = (logits_of(net, batch, target)[0] for batch in (source, others))
-    _equal(one, other, 1e-5, "the outputs depend on other sentences of the batch")
+            expected = _outputs(models.model())
+            _equal(_outputs(net), expected, 1e-5, "the outputs are others than in evaluation")
 
 
 def _flags(models: Models) -> None:
     """--attention-dropout, --no-attention-bias and --positions change what they are for."""
     if not issubclass(models.class_, MultiHeadSelfAttention | AttentionToSource):
         return
-    batch = usual_batch()["net_input"]
     net = models.model(attention_dropout=0.5).train()
     name, lowest = next(iter(models.modules(net).items()))
     outputs: list[Tensor] = []
     lowest.register_forward_hook(lambda module, given, result: outputs.append(result))
     for seed in (1, 2):
-        seeded(net, seed)(**batch)
+        _outputs(net, seed)
     if torch.equal(outputs[0], outputs[-1]):
         raise BrokenRule(f"--attention-dropout changes nothing in training ({name})")
     usual, left = _biases(models), _biases(models, no_attention_bias=True)
     if usual and len(usual) == len(left):
         raise BrokenRule(f"--no-attention-bias changes nothing ({usual[0]} is left)")
     if issubclass(models.class_, MultiHeadSelfAttention):
-        nets = (models.model(positions="rotary"), models.model(no_token_positional_embeddings=True))
-        seen, unseen = (net.eval()(**batch)[0] for net in nets)
-        if torch.equal(seen, unseen):
+        seen = _outputs(models.model(positions="rotary"))
+        if torch.equal(seen, _outputs(models.model(no_token_positional_embeddings=True))):
             raise BrokenRule("--positions rotary changes nothing: attend() uses self.positions")
 
 
@@ -573,13 +537,14 @@ def _half_precision(models: Models) -> None:
     """The loss in bfloat16 (--amp) and half precision (--fp16) is close, and types fit."""
     batch = usual_batch()
     exact = float(joint_loss(models.model(), batch).detach())
-    for name, tolerance in (("--amp in bfloat16", 2e-2), ("--fp16", 3e-3)):
-        amp = name.startswith("--amp")
-        net = models.model() if amp else models.model().half()
+    with models.under("--fp16"):
+        _outputs(models.watched(models.model().half()))
+    for name, net, tolerance in (
+        ("--amp in bfloat16", models.model(), 2e-2),
+        ("--fp16", models.model().half(), 3e-3),
+    ):
         with models.under(name):
-            if not amp:
-                models.watched(models.model().half())(**batch["net_input"])
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=amp):
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=name != "--fp16"):
                 loss = joint_loss(net, batch)
                 step_outputs(net, batch)
             loss.backward()
@@ -601,10 +566,10 @@ def _another_device(models: Models) -> None:
 
 def _recording(models: Models) -> None:
     """Weights are recorded for the analyses, and recording changes no output."""
-    batch, net = usual_batch()["net_input"], models.model()
-    plain, _ = net(**batch)
+    net = models.model()
+    plain = _outputs(net)
     with recording(net) as records:
-        recorded, _ = net(**batch)
+        recorded = _outputs(net)
     _equal(recorded, plain, 1e-5, "the outputs are others while attention is recorded")
     if not issubclass(models.class_, MultiHeadSelfAttention | AttentionToSource):
         return
@@ -632,22 +597,19 @@ def _saving(models: Models) -> None:
     joint_loss(saved.train(), usual_batch())  # which may change what is not saved
     with models.under("loading the parameters"):
         loaded.load_state_dict(saved.state_dict())
-    batch = usual_batch()["net_input"]
     sentence = "a model with the saved parameters computes something else: one is not saved"
-    _equal(loaded(**batch)[0], saved.eval()(**batch)[0], 0.0, sentence)
+    _equal(_outputs(loaded), _outputs(saved.eval()), 0.0, sentence)
 
 
 def _options(models: Models) -> None:
     """Each option changes something."""
     mechanism = models.mechanism
-    usual = _behaviour(models, {})
     for option in mechanism.options:
-        tried = list(_other_values(option))
+        name, tried = mechanism.setting(option), list(_other_values(option))
         # an option may have an effect beside other values of another one
-        others = [{}, *_changed_options(mechanism, leave_out=option)]
-        for settings, value in itertools.product(others, tried):
-            changed = {**settings, mechanism.setting(option): value}
-            if _behaviour(models, changed) != (_behaviour(models, settings) if settings else usual):
+        for settings in ({}, *_changed_options(mechanism, leave_out=option)):
+            usual = _behaviour(models, settings)
+            if any(_behaviour(models, {**settings, name: value}) != usual for value in tried):
                 break
         else:
             if tried:

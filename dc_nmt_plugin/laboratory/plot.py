@@ -14,11 +14,6 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 ALONE = (6.4, 3.6)  # inches of a figure
 
 
-def _files_of(path: Path) -> list[Path]:
-    """Returns the files of a figure; a name without ending becomes a PNG and an SVG."""
-    return [path] if path.suffix else [path.with_name(path.name + end) for end in (".png", ".svg")]
-
-
 def new_figure() -> Any:
     """Returns an empty figure, without a window and without state of pyplot."""
     from matplotlib.figure import Figure
@@ -35,7 +30,8 @@ def write_plot(figure: Any, path: Path) -> None:
 
 def save(figure: Any, path: Path) -> list[Path]:
     """Writes a figure, and returns its files; a name without ending becomes a PNG and an SVG."""
-    paths = _files_of(path)
+    endings = [""] if path.suffix else [".png", ".svg"]
+    paths = [path.with_name(path.name + ending) for ending in endings]
     for target in paths:
         with replacing(target) as temporary:
             write_figure(figure, temporary, target.suffix[1:].lower())

@@ -29,8 +29,16 @@ def text_file(folder: Path, path: str | os.PathLike[str]) -> TextFile:
 
 def data_facts(folder: Path, data: Path, source: str | None, target: str) -> Data:
     """Returns the text of a run in `folder`, which fairseq-preprocess wrote into `data`."""
-    digests = (_text_digest(data, split) for split in ("train", "valid"))
-    return Data(source, target, path_from(folder, data), dictionaries_of(data), *digests)
+    links = [path.resolve().parent for path in data.glob("*.idx") if path.is_symlink()]
+    return Data(
+        source=source,
+        target=target,
+        folder=path_from(folder, data),
+        origin="/".join(links[0].parts[-3:]) if links else None,
+        dictionaries=dictionaries_of(data),
+        text=_text_digest(data, "train"),
+        valid=_text_digest(data, "valid"),
+    )
 
 
 def preparation_of(data: Path) -> dict[str, Any] | None:

@@ -46,6 +46,18 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Member:
+    """One model of an ensemble."""
+
+    run: str | None  # name in its record
+    checkpoint: str | None
+    architecture: str | None = None
+    parameters: int | None = None
+    averaged: int | None = None  # as those of a decoding
+    updates: int | None = None
+
+
+@dataclass(frozen=True)
 class Decoding:
     """One translation of a set of text, with its scores."""
 
@@ -65,6 +77,7 @@ class Decoding:
     checkpoint: str | None = None  # model that translated
     averaged: int | None = None  # number of averaged last checkpoints; 0: the best one
     updates: int | None = None  # of the model
+    ensemble: tuple[Member, ...] = ()  # models of other runs that translated together with it
     sentences: int | None = None
     sentences_per_second: float | None = None  # of the search alone
     tokens_per_second: float | None = None
@@ -93,6 +106,7 @@ class Data:
     source: str | None  # languages
     target: str
     folder: str | None = None  # made by fairseq-preprocess
+    origin: str | None = None  # another folder of fairseq-preprocess, to which its files are links
     dictionaries: dict[str, str] = field(default_factory=dict)  # language → SHA-256
     text: str | None = None  # SHA-256 of the binarised training text
     valid: str | None = None  # SHA-256 of the binarised validation text
@@ -107,6 +121,7 @@ class Training:
     parameters: int | None = None  # trained ones, shared ones once
     tokens_per_second: float | None = None  # target tokens, without validation
     seconds: float | None = None  # with validation and saving
+    start: str | None = None  # SHA-256 of the checkpoint of --finetune-from-model
     device: str | None = None  # processors or GPUs, of all starts
     versions: dict[str, str] = field(default_factory=dict)  # of earlier records
     log: str | None = None  # learning curve, or fairseq-train's output

@@ -18,37 +18,50 @@ from ..flags import INPUT, flags_of, typed_flags
 from ..machine import used_device
 from .call import this_call
 from .finding import path_from, preparation_of
-from .record import RECORD, Decoding, Record, update_record, with_decoding
+from .record import (
+    RECORD,
+    Decoding,
+    Member,
+    Record,
+    record_of,
+    update_record,
+    with_decoding,
+)
 
 
 def enter_translation(
-    words: Sequence[str], data: Path, checkpoint: Path, results: Path, subset: str
+    words: Sequence[str], data: Path, checkpoints: Sequence[Path], results: Path, subset: str
 ) -> None:
     """Enters the translation of ``fairseq-generate WORDS``; its scores come later.
 
     Args:
         words: of the command line
         data: folder of the binarised text
-        checkpoint: model that translated
+        checkpoints: models that translated, that of the run first
         results: of ``--results-path``
         subset: fairseq's name of the set
     """
     folder = results.resolve().parent
     name = re.fullmatch(r"generate(?:-(.+))?", results.name.removesuffix(PART))
-    if not name or not (folder / RECORD).is_file() or folder not in checkpoint.resolve().parents:
+    first = checkpoints[0].resolve()
+    if not name or not (folder / RECORD).is_file() or folder not in first.parents:
         return
     split, decoding = _named(name[1] or "", subset, data)
     inputs = flags_of(INPUT)
     search = {flag: value for flag, value in typed_flags(words).items() if flag not in inputs}
-    names = averaged_names(str(checkpoint))
+    own, *others = (member(folder, checkpoint) for checkpoint in checkpoints)
+    sources: dict[str, str] = {}
+    for checkpoint in checkpoints:
+        sources |= other_sources(load_checkpoint(str(checkpoint), mmap=True))
     entry = Decoding(
         decoding,
         split,
         search,
-        checkpoint=path_from(folder, checkpoint.resolve()),
-        updates=updates_of(str(checkpoint)),
-        averaged=number_averaged(names),
-        sources=other_sources(load_checkpoint(str(checkpoint), mmap=True)),
+        checkpoint=own.checkpoint,
+        updates=own.updates,
+        averaged=own.averaged,
+        ensemble=tuple(others),
+        sources=sources,
         device=used_device({**search, "distributed-world-size": 1}),  # fairseq-generate takes one
         translated=this_call(),
     )
@@ -58,6 +71,20 @@ def enter_translation(
         return with_decoding(record, entry)
 
     update_record(folder / RECORD, entered)
+
+
+def member(folder: Path, checkpoint: Path) -> Member:
+    """Returns a model that translated, for a record in `folder`."""
+    path = checkpoint.resolve()
+    record = record_of(path.parent) or record_of(path.parents[1])
+    return Member(
+        run=record.name if record else None,
+        checkpoint=path_from(folder, path),
+        architecture=record.architecture if record else None,
+        parameters=record.training.parameters if record else None,
+        averaged=number_averaged(averaged_names(str(path))),
+        updates=updates_of(str(path)),
+    )
 
 
 def number_averaged(names: Sequence[str]) -> int | None:

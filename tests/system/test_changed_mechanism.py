@@ -8,6 +8,7 @@ import torch
 from commands import ROOT, Result, run
 from systems import SOURCE, TARGET, load, training
 
+from dc_nmt_plugin import cli
 from dc_nmt_plugin.runs.record import read_record
 
 FADING = '''
@@ -213,7 +214,12 @@ def test_a_translation_names_the_source_that_translated(folder, place, trained, 
     folder("SCALE = 2", "SCALE = 5")
     words = [corpus, "--path", save / "checkpoint_last.pt", "--cpu", "--task", "translation_dc_nmt"]
     words += ["--source-lang", SOURCE, "--target-lang", TARGET, "--user-dir", place]
-    run(tmp_path, "generate", *words, "--results-path", save / "generate").good()
+    done = run(tmp_path, "generate", *words, "--results-path", save / "generate").good()
+    (tmp_path / "log").write_text(done.output, "utf-8")
+    output, reference = save / "generate/generate-test.txt", corpus.parent / f"text/test.{TARGET}"
+    words = ["score", output, "--reference", reference, "--target-lang", TARGET]
+    words += ["--generate-log", tmp_path / "log"]
+    assert cli.main([*map(str, words), "--out", str(save / "run.json")]) == 0
     (decoding,) = json.loads((save / "run.json").read_text("utf-8"))["decodings"]
-    assert list(decoding["sources"]) == ["fading"]
+    assert list(decoding["sources"]) == ["fading"] and decoding["scores"]
     assert decoding["sources"]["fading"] != trained_source

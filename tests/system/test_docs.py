@@ -12,6 +12,9 @@ import pytest
 import torch
 from commands import ROOT
 
+from dc_nmt_plugin import cli
+from dc_nmt_plugin.laboratory import steps
+from dc_nmt_plugin.laboratory.recipes import new_recipe, new_settings, plan, preparation
 from scripts.toy_text import toy_pairs
 
 DOCS = ROOT / "docs"
@@ -79,3 +82,42 @@ def test_the_marked_block_of_the_readme(bare, tmp_path):
     assert sorted(path.name for path in (tmp_path / "toy-dc").glob("checkpoint_*_[2-6].pt")) == [
         f"checkpoint_1_{update}.pt" for update in range(2, 7)
     ]
+
+
+def test_the_marked_blocks_of_the_next_steps(tmp_path, monkeypatch, capfd):
+    """From text to a fine-tuned run and an ensemble in a table, with tiny models."""
+    page = (DOCS / "next_steps.md").read_text("utf-8")
+    blocks = re.findall(r"<!-- block: .*? -->\n\n```\n(.*?)```", page, re.S)
+    assert len(blocks) == 2
+    pairs = toy_pairs(460, 1)
+    sets = {"general": pairs[:220], "valid": pairs[220:230], "test": pairs[230:250]}
+    sets |= {"news": pairs[250:460], "mono": pairs[250:270]}
+    for name, some in sets.items():
+        for code, lines in zip(("en", "de"), zip(*some, strict=True), strict=True):
+            (tmp_path / f"{name}.{code}").write_text("\n".join(lines) + "\n", "utf-8")
+    (tmp_path / "mono.en").unlink()
+    rows = map("\t".join, sets["general"])
+    (tmp_path / "general.en-de.tsv").write_text("\n".join(rows) + "\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    tiny = new_settings.Size(1e99, 300, 1, 16, 16, 2, 0.1, 2048, "1e-2", 40, "of a test")
+    for module in (new_recipe, new_settings):
+        monkeypatch.setattr(module, "SIZES", (tiny,))
+    monkeypatch.setattr(plan, "visible_gpus", lambda: 0)
+    monkeypatch.setattr(preparation, "usable_cpus", lambda: 1)
+    monkeypatch.setattr(steps, "start", forks.start)
+    printed = {}
+    for line in "".join(blocks).replace("\\\n", "").splitlines():
+        command, _, file = line.partition(" > ")
+        capfd.readouterr()
+        assert cli.main(shlex.split(command)[1:]) == 0, capfd.readouterr().err
+        printed[line] = capfd.readouterr().out
+        if file:
+            (tmp_path / file).write_text(printed[line], "utf-8")
+    *_, table = (text for line, text in printed.items() if line.startswith("dc-nmt results"))
+    rows = re.findall(r"^(\S+)-s1(, \S+)? +\d+\.\d\d", table, re.M)
+    standard = "transformer_standard"
+    ensemble = (f"general/{standard}", ", ensemble.transformer_dc_s1")
+    others = [(f"news/{standard}", ""), (f"tagged/{standard}", "")]
+    assert rows == [(f"general/{standard}", ""), ensemble, *others]
+    sources = (tmp_path / "tagged/data/raw/tokenised/train.en").read_text("utf-8").splitlines()
+    assert sum(line.startswith("<bt> ") for line in sources) == 20

@@ -360,7 +360,7 @@ def test_a_page_has_every_part(copy, capfd):
     page = Page(Path("out/index.html")).check()
     about = [picture["alt"] for picture in page.of("img")]
     assert about[1:] == [
-        "losses and BLEU against updates",
+        "losses, and BLEU where it was logged, against updates",
         "BLEU by words of the reference",
         "F1 of words by frequency in the reference",
         "sentence 2, a$b{$ <b>: attention in the last layers",
@@ -369,6 +369,7 @@ def test_a_page_has_every_part(copy, capfd):
     assert "train: loss" in page.pictures[1] and "decoder.2.source" in page.pictures[-1]
     assert "--beam" in page.text and "versions" in page.text
     assert not [line for line in page.text if line.startswith("Left out")]
+    assert max(map(len, page.pictures)) < 100_000  # a page with 30 of them is below 5 MB
     assert str(Path.cwd()) not in Path("out/index.html").read_text("utf-8")
 
 

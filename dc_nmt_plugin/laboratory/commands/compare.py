@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 from ...errors import check_choices, counted, notify
 from ...files import making, write_lines
 from .page import add_page, make_page
-from .parser import Parser, add_forms, add_plain_text, form_of, print_columns, print_json, values_of
+from .parser import (
+    Parser,
+    add_forms,
+    add_plain_text,
+    add_plot,
+    form_of,
+    print_columns,
+    print_json,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from ..evaluation.metrics import Metric
@@ -65,6 +74,7 @@ def parser() -> Parser:
         action="store_true",
         help="one-tailed paired t-test over sentence BLEU (residual decoder, Table 3)",
     )
+    add_plot(parser)
     add_page(parser)
     add_forms(parser, "markdown", "latex")
     return parser
@@ -89,17 +99,24 @@ def main(argv: Sequence[str]) -> int:
         print_json(asdict(report))
     else:
         print(format_report(report, columns, form_of(args), args.columns))
-    if args.page:
-        _write_page(args, report, systems)
+    if args.plot or args.page:
+        _draw(args, report, systems)
     return 0
 
 
-def _write_page(
+def _draw(
     args: argparse.Namespace, report: ComparisonReport, systems: Sequence[ComparedSystem]
 ) -> None:
-    notes = [f"{report.metric}: {report.signature}", report.text, *report.notes]
-    runs = {system.label: [system.run] for system in systems if system.run}
-    make_page(args, _result_table(report, systems), notes, runs, systems)
+    """Writes the figure and the page that the options ask for."""
+    from ..evaluation.table_figure import plot_results
+
+    table = _result_table(report, systems)
+    if args.plot:
+        plot_results(table, args.plot)
+    if args.page:
+        notes = [f"{report.metric}: {report.signature}", report.text, *report.notes]
+        runs = {system.label: [system.run] for system in systems if system.run}
+        make_page(args, table, notes, runs, systems)
 
 
 def compare(
@@ -123,21 +140,19 @@ def compare(
     tests = t_tests(texts, references, language, metric) if args.t_test else []
     steps = f"paired bootstrap of {len(texts)} systems, {counted(len(references), 'sentence')}"
     notify(f"dc-nmt compare: {steps}")
-    tested = score_and_test({system.label: {"": system} for system in systems}, metric)
+    signature, tested = score_and_test({system.label: {"": system} for system in systems}, metric)
     notes = []
     for label, side in sides.items():
         if side.processing != first.processing:
             notes.append(f"{label}: {side.processing}")
-    baseline, *others = tested.comparisons
+    baseline, *others = tested
     notes += difference_notes({c.name: c.against for c in others}, baseline.name, metric.name)
     comparisons = []
-    for system, comparison in zip(systems, tested.comparisons, strict=True):
+    for system, comparison in zip(systems, tested, strict=True):
         more, has_stars = _checked(system, systems[0], metric)
         notes += more
         comparisons.append(comparison if has_stars else replace(comparison, corrected_p=None))
-    return ComparisonReport(
-        metric.name, tested.signature, first.processing, notes, comparisons, tests
-    )
+    return ComparisonReport(metric.name, signature, first.processing, notes, comparisons, tests)
 
 
 def _checked(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import UsageError, UserError, notify
 from ..steps import Grid, GridRun
-from .parser import Parser, add_common, add_run, values_of
+from .parser import Parser, add_common, add_ensemble, add_run, values_of
 from .runs import add_grid, do_runs, seeds_of, table_command
 
 if TYPE_CHECKING:
@@ -32,9 +32,10 @@ def parser() -> Parser:
     add_grid(parser)
     about = "text to translate and score: test (default), valid, or another test set"
     parser.add_argument("--subset", default="test", metavar="SET", help=about)
+    add_ensemble(parser)
     about = (
         "name for another way to decode the run; the folders are generate-NAME and score-NAME, and "
-        "dc-nmt results shows it as a row of its own"
+        "dc-nmt results shows it as a row of its own; default with --with: ensemble.RUN"
     )
     parser.add_argument("--as", dest="decoding", default="", metavar="NAME", help=about)
     return parser
@@ -52,16 +53,17 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _grid_run(args: argparse.Namespace, flags: tuple[str, ...], seed: int) -> GridRun:
-    from ..recipes.done import has_scores
+    from ..recipes.done import check_ensemble, has_scores
     from ..recipes.planned import Experiment
     from ..recipes.scoring import evaluation_command, plan_decoding
 
-    experiment = values_of(Experiment, args, seed=seed)
+    experiment = values_of(Experiment, args, seed=seed, ensemble=tuple(args.ensemble))
     decoding = plan_decoding(experiment, flags)
     if flags:  # refused before any work
         _check_flags(decoding)
     if not (args.dry_run or args.status):
         _check_run(decoding.run, args)
+        check_ensemble(decoding)
     command = evaluation_command(experiment, decoding, flags, hides_gpus=args.gpus == 0)
     return GridRun(decoding.run.folder, seed, (command,), lambda: has_scores(decoding))
 

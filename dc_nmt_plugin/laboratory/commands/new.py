@@ -32,6 +32,14 @@ HELP = {
     "sentencepiece of raw text, such as Japanese or Thai, which has no spaces between words",
     "--like": "take segmentation, sizes, updates, batches, dropout and decoding from this task "
     "(dc-nmt recipe list), or from another folder of dc-nmt new",
+    "--codes": "codes of subword-nmt or a model of sentencepiece that you have: one for both "
+    "languages, or those of source and target",
+    "--dictionary": "dictionaries of fairseq for the pieces of --codes, in the same way; default: "
+    "made of the text",
+    "--data-bin": "train on a folder of fairseq-preprocess, instead of --train; dc-nmt translate "
+    "needs its --codes, too",
+    "--from": "fine-tune this run: its architecture, settings, codes, dictionaries, tokeniser and "
+    "model, a learning rate ten times lower, ten epochs of --train",
 }
 
 
@@ -47,7 +55,9 @@ def parser() -> Parser:
     add("folder", type=Path, metavar="FOLDER", help=HELP["folder"])
     add("archs", nargs="*", metavar="ARCH", help=HELP["archs"])
     files: dict[str, Any] = {"type": Path, "nargs": "+", "metavar": ("SOURCE", "TARGET")}
-    add("--train", required=True, help=HELP["--train"], **files)
+    text = parser.add_mutually_exclusive_group(required=True)
+    text.add_argument("--train", default=(), help=HELP["--train"], **files)
+    text.add_argument("--data-bin", type=Path, metavar="DIR", help=HELP["--data-bin"])
     for split in ("valid", "test"):
         add(f"--{split}", help="default: held out of --train", **files)
     words = ("FILE", "FILE repeat=N tag=WORD")
@@ -59,6 +69,10 @@ def parser() -> Parser:
     add("--segment", choices=SEGMENTERS, default=SUBWORD_NMT.name, help=HELP["--segment"])
     add("--like", metavar="TASK", help=HELP["--like"])
     add("--report", type=Path, metavar="FILE", help=OPTIONS["--report"])
+    existing: dict[str, Any] = {"type": Path, "nargs": "+", "default": (), "metavar": "FILE"}
+    add("--codes", help=HELP["--codes"], **existing)
+    add("--dictionary", help=HELP["--dictionary"], **existing)
+    add("--from", dest="start", type=Path, metavar="RUN", help=HELP["--from"])
     return parser
 
 
@@ -99,14 +113,15 @@ def _added(words: Sequence[str]) -> Added:
 
 def main(argv: Sequence[str]) -> int:
     args = parser().parse_args(_arguments_first(argv))
-    archs = args.archs or ["transformer_standard"]
     from ..recipes.new_recipe import NewOptions, make_recipe
 
     added = list(map(_added, args.add))
-    recipe, notes = make_recipe(values_of(NewOptions, args, archs=archs, add=added))
+    recipe, notes = make_recipe(values_of(NewOptions, args, add=added))
     notify(*notes, "", f"{recipe.path} is yours to change. What comes next:", "", out=True)
     folder = shlex.quote(str(args.folder))
     print(f"  dc-nmt prepare {folder}    # the text alone")
-    print(f"  dc-nmt run {folder}        # prepare, train, evaluate: {', '.join(archs)}")
+    print(
+        f"  dc-nmt run {folder}        # prepare, train, evaluate: {', '.join(recipe.task.archs)}"
+    )
     print(f"  dc-nmt results {folder}    # the scores in a table")
     return 0

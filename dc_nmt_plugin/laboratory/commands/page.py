@@ -30,7 +30,6 @@ def add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sentences",
         type=numbers,
-        default=(1, 2, 3),
         metavar="N,N,…",
         help="sentences whose attention the page shows, from 1; default: 1,2,3",
     )
@@ -52,17 +51,10 @@ def make_page(
     runs: Mapping[str, Sequence[Run]],
     systems: Sequence[ComparedSystem],
 ) -> None:
-    """Writes the page that the options ask for.
-
-    Args:
-        args: with the options of :func:`add_page`
-        table: whose first row is the baseline
-        notes: on the table
-        runs: label of a row → its runs, as far as they are here
-        systems: text of one run of each row; none without the text of the test set
-    """
-    wrong = [number for number in args.sentences if not 1 <= number <= table.sentences]
+    """Writes the page that the options ask for, of what :func:`.page.page.write_page` takes."""
+    sentences = args.sentences or range(1, min(3, table.sentences) + 1)
+    wrong = [number for number in sentences if not 1 <= number <= table.sentences]
     if wrong:
         raise UsageError(f"--sentences: {wrong[0]} is not a sentence from 1 to {table.sentences}")
     page = importlib.import_module(f"{STUDY}.page.page")
-    notify(f"written: {page.write_page(args.page, table, notes, runs, systems, args.sentences)}")
+    notify(f"written: {page.write_page(args.page, table, notes, runs, systems, sentences)}")

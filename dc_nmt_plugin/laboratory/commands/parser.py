@@ -203,6 +203,19 @@ def user_dirs(text: str) -> str:
     return text
 
 
+def add_ensemble(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--with",
+        dest="ensemble",
+        nargs="+",
+        type=Path,
+        default=(),
+        metavar="RUN",
+        help="further runs with the same dictionaries: their models translate together, as an "
+        "ensemble",
+    )
+
+
 def add_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -65,7 +65,13 @@ def _text(args: argparse.Namespace) -> None:
     from ..recipes.sources import Sources
     from ..recipes.splits import make_text
 
-    sources = Sources(load(args.task), args.raw, args.downloads)
+    recipe = load(args.task)
+    if recipe.is_binarised:
+        from ..recipes.existing import write_decoded
+
+        write_decoded(recipe, args.out, args.sample)
+        return
+    sources = Sources(recipe, args.raw, args.downloads)
     corpora = Corpora(sources, args.work, args.sample, args.any_counts)
     make_text(corpora, args.out)
     corpora.remove_texts()

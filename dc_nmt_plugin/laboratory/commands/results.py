@@ -7,10 +7,12 @@ import importlib
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import UsageError, UserError, check_choices, did_you_mean, notify
+from ...errors import MissingText, UsageError, UserError, check_choices, did_you_mean, notify
 from ...files import write_json
 from ...flags import flag_name
 from ...runs.record import RECORD
@@ -70,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser()
     args = options.parse_args(argv)
     from ..evaluation.rows import Results
-    from ..evaluation.table_text import RESULT_COLUMNS, format_results, result_columns
+    from ..evaluation.table_text import RESULT_COLUMNS, format_results, result_columns, result_notes
 
     check_choices("--columns", args.columns or (), RESULT_COLUMNS)
     table = _stored_table(options, args)
@@ -85,28 +87,13 @@ def main(argv: Sequence[str]) -> int:
     else:
         print(format_results(table, form_of(args), args.columns))
     if args.plot:
-        from ..evaluation.table_figure import draw_results
-        from ..plot import new_figure, write_plot
+        from ..evaluation.table_figure import plot_results
 
-        figure = new_figure()
-        draw_results(figure, [table])
-        write_plot(figure, args.plot)
+        plot_results(table, args.plot)
     if args.page:
-        _write_page(args, results)
+        runs = results.runs or _runs_beside(args.folders[0], table)
+        make_page(args, table, result_notes(table), runs, results.systems)
     return 0
-
-
-def _write_page(args: argparse.Namespace, results: Results) -> None:
-    """Writes the page; that of a stored table is without text, with the runs that lie beside it."""
-    from ..evaluation.table_text import result_notes
-
-    table = results.table
-    runs: dict[str, list[Run]] = {}
-    for label, seeds in results.systems.items():
-        runs[label] = [system.run for system in seeds.values() if system.run]
-    systems = [next(iter(seeds.values())) for seeds in results.systems.values()]
-    runs = runs or _runs_beside(args.folders[0], table)
-    make_page(args, table, result_notes(table), runs, systems)
 
 
 def _runs_beside(stored: Path, table: ResultTable) -> dict[str, list[Run]]:
@@ -163,14 +150,33 @@ def _find_published() -> dict[str, Any]:
 
 
 def _collect(args: argparse.Namespace) -> Results:
-    """Returns a new table of the finished runs; names the others."""
+    """Returns a new table of the finished runs."""
     from ..evaluation.collecting import collect
     from ..evaluation.metrics import find_metrics
 
+    make = partial(
+        collect,
+        _chosen_runs(args),
+        baseline=args.baseline,
+        metric=find_metrics("--metric", args.metric)[0] if args.metric else None,
+        over_seeds=args.over_seeds,
+        **_find_published(),
+    )
+    try:
+        return make()
+    except MissingText as error:
+        if not args.page:
+            raise
+        notify(f"the page is without text and tests: {error}")
+        return make(with_text=False)
+
+
+def _chosen_runs(args: argparse.Namespace) -> list[Run]:
+    """Returns the runs that translated the set; names those that are not finished."""
     finished = []
     for folder in args.folders:
         try:
-            runs, unfinished = _scored_runs([folder])
+            runs, unfinished = _scored_runs(folder)
         except UserError:
             if not args.finished:
                 raise
@@ -184,38 +190,23 @@ def _collect(args: argparse.Namespace) -> Results:
     if not runs:
         subsets = ", ".join(sorted({run.decoding.subset for run in finished}))
         raise UsageError(f"--subset {args.subset}: no run has it; there is {subsets}")
-    return collect(
-        runs,
-        baseline=args.baseline,
-        metric=find_metrics("--metric", args.metric)[0] if args.metric else None,
-        over_seeds=args.over_seeds,
-        **_find_published(),
-    )
+    return runs
 
 
-def _scored_runs(paths: Sequence[Path]) -> tuple[list[Run], list[Path]]:
-    """Finds the scored translations of runs and folders of runs, and the runs without any.
+def _scored_runs(path: Path) -> tuple[list[Run], list[Path]]:
+    """Finds the scored translations of a run or a folder of runs, and the runs without any.
 
     Raises:
-        UserError: a path is neither, or nothing is finished
+        UserError: the path is neither, or nothing is finished
     """
-    finished: list[Run] = []
-    unfinished: list[Path] = []
-    for path in paths:
-        if not is_run(path):
-            names = [folder.name for folder in path.parent.glob("*/")]
-            raise UserError(
-                f"{path}: no such run or folder of runs.{did_you_mean(path.name, names)}"
-            )
-        if path.is_dir() and not (path / RECORD).is_file():
-            before = len(finished)
-            for record in sorted(path.glob(f"*/{RECORD}")):
-                runs = Run.all_of(record.parent)
-                finished += runs
-                unfinished += [] if runs else [record.parent]
-            if len(finished) == before:
-                raise UserError(f"{path}: no finished run in it (FOLDER/{RECORD}, with scores)")
-        else:
-            first = Run.read(path)
-            finished += Run.all_of(path) if path.exists() else [first]  # all, or RUN:NAME
-    return finished, unfinished
+    if not is_run(path):
+        names = [folder.name for folder in path.parent.glob("*/")]
+        raise UserError(f"{path}: no such run or folder of runs.{did_you_mean(path.name, names)}")
+    if not path.is_dir() or (path / RECORD).is_file():
+        first = Run.read(path)
+        return Run.all_of(path) if path.exists() else [first], []  # all, or RUN:NAME
+    found = {record.parent: Run.all_of(record) for record in sorted(path.glob(f"*/{RECORD}"))}
+    if not any(found.values()):
+        raise UserError(f"{path}: no finished run in it (FOLDER/{RECORD}, with scores)")
+    unfinished = [folder for folder, runs in found.items() if not runs]
+    return list(chain(*found.values())), unfinished

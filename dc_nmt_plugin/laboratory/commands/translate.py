@@ -15,7 +15,7 @@ from ...errors import notify
 from ...text.lines import decoded, read_lines
 from ..raw_text.checks import scan_lines
 from ..raw_text.tokenizers import TOKENIZERS
-from .parser import Parser, add_user_dir, number
+from .parser import Parser, add_ensemble, add_user_dir, number
 
 BUFFER = 1000  # lines at once, translated shortest first, which wastes less padding
 
@@ -27,7 +27,9 @@ def main(argv: Sequence[str]) -> int:
 
     from ..inference.loaded_run import LoadedRun
 
-    run = LoadedRun(args.run, args.data, args.tokenizer, flags, args.bpe_codes)
+    run = LoadedRun(
+        args.run, args.data, args.tokenizer, flags, args.bpe_codes, ensemble=args.ensemble
+    )
     if terminal:
         pair = f"{run.source} to {run.target}"
         notify(f"{run.checkpoint}: {pair}, a sentence a line; Ctrl-D ends")
@@ -116,6 +118,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         help=f"translate N lines at once; default {BUFFER}, in a terminal 1. A program that writes "
         "a line and waits for its translation needs 1",
     )
+    add_ensemble(parser)
     add_user_dir(parser)
     return parser.parse_with_flags(argv)
 

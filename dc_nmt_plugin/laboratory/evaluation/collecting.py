@@ -25,7 +25,7 @@ from .conditions import (
     is_other_seed,
 )
 from .evidence import check_are_runs, parameters_in_checkpoint, scored_again
-from .metrics import Metric
+from .metrics import METRICS, Metric
 from .rows import (
     BaselineTest,
     MeasuredScore,
@@ -43,6 +43,7 @@ from .systems import (
     default_metric,
     labelled,
     load_systems,
+    recorded_scores,
     score_and_test,
     table_labels,
 )
@@ -64,6 +65,7 @@ def collect(
     metric: Metric | None = None,
     over_seeds: bool = False,
     find_published: FindPublished = lambda run, metric: PublishedScore(),
+    with_text: bool = True,
 ) -> Results:
     """Scores and tests finished runs.
 
@@ -74,8 +76,10 @@ def collect(
         metric: default the paper's where the baseline's record marks it, else 13a (Chinese: zh)
         over_seeds: one row for all runs of one system
         find_published: finds the published score of a run
+        with_text: False for runs whose test set is not here: scores as recorded, without tests
 
     Raises:
+        MissingText: the test set is not here
         UserError: the runs are of different test sets, a row would be of runs with different
             settings, or no row has the label
     """
@@ -84,35 +88,47 @@ def collect(
     groups = {first: groups[first], **groups}  # the baseline is the first row
     for label, group in groups.items():
         check_same_settings(label, group.values())
-
-    runs = [run for group in groups.values() for run in group.values()]  # in the table's order
-    baseline_run = runs[0]
-    loaded = load_systems(runs, PlainTextOptions())
-    metric = metric or default_metric(loaded[0])
-    rest = iter(loaded)
-    systems = {label: {seed: next(rest) for seed in group} for label, group in groups.items()}
-    for label, seeds in systems.items():
-        check_are_runs(label, seeds)
-    tested = score_and_test(systems, metric)
-    comparisons = {comparison.name: comparison for comparison in tested.comparisons}
-    signatures = {metric.name: tested.signature}
-    rows = []
+    baseline_run = next(iter(groups[first].values()))
+    systems = _load(groups) if with_text else {}
     for label, group in groups.items():
-        row_runs, row_systems = list(group.values()), list(systems[label].values())
-        score = _measured(comparisons[label], row_systems, metric, signatures)
+        check_are_runs(label, group, systems.get(label, {}))
+    if with_text:
+        baseline_system = next(iter(systems[first].values()))
+        metric = metric or default_metric(baseline_system)
+        references = baseline_system.texts.raw.references
+        sentences, digest = len(references), lines_digest(references)
+        signature, tested = score_and_test(systems, metric)
+    else:
+        marked_first = sorted(baseline_run.decoding.scores, key=lambda score: not score.paper)
+        metric = metric or METRICS[marked_first[0].metric]
+        sentences, digest = baseline_run.decoding.sentences or 0, None
+        signature, tested = recorded_scores(groups, metric)
+    signatures = {metric.name: signature}
+    results = Results(ResultTable(metric.name, signatures, sentences, [], digest), {}, [])
+    for (label, group), comparison in zip(groups.items(), tested, strict=True):
+        row_runs, seeds = list(group.values()), systems.get(label, {})
+        row_systems = list(seeds.values())
+        score = _measured(comparison, row_systems, metric, signatures)
         published = find_published(row_runs[0], metric.name)
-        rows.append(
+        results.runs[label] = row_runs
+        results.systems.extend(row_systems[:1])
+        results.table.rows.append(
             ResultRow(
                 system=facts_of(label, row_runs, baseline_run),
                 score=score,
-                test=_test(comparisons[label], row_runs[0], baseline_run, named=bool(baseline)),
+                test=_test(comparison, row_runs[0], baseline_run, named=bool(baseline)),
                 published=_with_gap(published, score, row_systems, metric),
-                runs=tuple(_origin(system, metric) for system in row_systems),
+                runs=tuple(_origin(run, seeds.get(seed), metric) for seed, run in group.items()),
             )
         )
-    references = lines_digest(loaded[0].texts.raw.references)
-    table = ResultTable(metric.name, signatures, tested.sentences, rows, references)
-    return Results(table, systems)
+    return results
+
+
+def _load(groups: Groups) -> dict[str, dict[str, ComparedSystem]]:
+    """Reads the text of all runs."""
+    runs = [run for group in groups.values() for run in group.values()]
+    rest = iter(load_systems(runs, PlainTextOptions()))
+    return {label: {seed: next(rest) for seed in group} for label, group in groups.items()}
 
 
 # -- from runs to groups -----------------------------------------------------------------------
@@ -172,36 +188,41 @@ def facts_of(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
     training_speeds, decoding_speeds = [], []
     for run in runs:
         training = run.record.training
-        if _may_be_equal(training.device, baseline.record.training.device):
-            training_speeds.append(_speed(training.tokens_per_second, training.seconds))
+        is_single = not run.decoding.ensemble
+        if is_single and _may_be_equal(training.device, baseline.record.training.device):
+            training_speeds.append((training.tokens_per_second, training.seconds))
         if _may_be_equal(_decoding_device(run), _decoding_device(baseline)):
             speed, sentences = run.decoding.sentences_per_second, run.decoding.sentences
-            seconds = sentences / speed if sentences and speed else None
-            decoding_speeds.append(_speed(speed, seconds))
+            decoding_speeds.append((speed, sentences / speed if sentences and speed else None))
+    members = first.decoding.ensemble
+    sizes = [counted[0] or first.record.training.parameters, *(each.parameters for each in members)]
+    archs = [first.record.architecture, *(each.architecture for each in members)]
     return SystemFacts(
         label=label,
         run=_relative(first.folder if len(runs) == 1 else first.folder.parent / _system(first)),
-        arch=first.record.architecture,
-        parameters=counted[0] or first.record.training.parameters,
-        parameters_counted=None not in counted,
-        updates=first.updates,
+        arch=" + ".join(map(str, archs)) if members else archs[0],
+        parameters=None if None in sizes else sum(filter(None, sizes)),
+        parameters_counted=None not in counted and not members,
+        updates=None if members else first.updates,
         seeds=len(runs),
-        train_tokens_per_second=_mean(training_speeds),
-        decode_sentences_per_second=_mean(decoding_speeds),
+        train_tokens_per_second=_mean_speed(training_speeds),
+        decode_sentences_per_second=_mean_speed(decoding_speeds),
     )
 
 
-def _origin(system: ComparedSystem, metric: Metric) -> RunOrigin:
-    run = system.run
-    assert run is not None
+def _origin(run: Run, system: ComparedSystem | None, metric: Metric) -> RunOrigin:
+    hypotheses, score = run.decoding.hypotheses_sha256 or "", run.decoding.score(metric.name)
+    if system:
+        hypotheses = lines_digest(system.texts.translated(run.decoding.kind))
+        score = system.score(metric)
     return RunOrigin(
         name=run.record.name,
         training_text=run.record.data.text,
-        hypotheses=lines_digest(system.texts.translated(run.decoding.kind)),
+        hypotheses=hypotheses,
         starts=run.record.starts,
         translated=run.decoding.translated,
         scored=run.decoding.scored,
-        score=system.score(metric).value,
+        score=score.value if score else None,
     )
 
 
@@ -227,7 +248,7 @@ def _measured(
         value=comparison.score,
         deviation=comparison.deviation,
         further=further,
-        repeated=max(system.texts.repeated for system in systems),
+        repeated=max((system.texts.repeated for system in systems), default=0),
     )
 
 
@@ -278,15 +299,13 @@ def _with_gap(
     return replace(published, to_published=measured - published.score)
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    """Returns the mean of the known values."""
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
-
-
-def _speed(speed: float | None, seconds: float | None) -> float | None:
-    """Returns a speed that was measured over enough seconds, or over unknown ones."""
-    return None if seconds is not None and seconds < LEAST_SECONDS else speed
+def _mean_speed(measured: Sequence[tuple[float | None, float | None]]) -> float | None:
+    """Returns the mean of speeds that were measured over enough seconds, or over unknown ones."""
+    speeds = []
+    for speed, seconds in measured:
+        if speed is not None and (seconds is None or seconds >= LEAST_SECONDS):
+            speeds.append(speed)
+    return statistics.fmean(speeds) if speeds else None
 
 
 def _decoding_device(run: Run) -> str | None:

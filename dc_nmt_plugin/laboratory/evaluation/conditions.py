@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...errors import UsageError
-from ...flags import PRECISION, STOPPING, flag_name, flags_of
+from ...flags import PRECISION, START, STOPPING, flag_name, flags_of
 from ...runs.differences import (
+    NOT_GIVEN,
     OF_ONE_SYSTEM,
     TOKENS,
     Differing,
@@ -22,7 +23,7 @@ from ..finding import Run
 HOW_TRAINED = (
     "dropout", "attention-dropout", "activation-dropout", "label-smoothing", "optimizer",
     "adam-betas", "lr", "lr-scheduler", "warmup-updates", "weight-decay", "clip-norm",
-    "batch-size",
+    "batch-size", START,
 )  # fmt: skip
 # flags of fairseq-generate that recipes set, and fairseq's values without them
 SEARCH = {"beam": 5, "lenpen": 1, "length-penalty": "fairseq", "no-repeat-ngram-size": 0}
@@ -126,6 +127,7 @@ def _conditions(run: Run) -> dict[str, Any]:
         TOKENS: record.training.tokens,
         _TEXT: record.data.text,
         "precision": next(iter(precisions), "fp32"),
+        "ensemble with": " and ".join(str(each.run) for each in run.decoding.ensemble) or NOT_GIVEN,
         **full_search(search),
     }
 

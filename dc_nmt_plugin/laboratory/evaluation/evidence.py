@@ -70,18 +70,25 @@ def parameters_in_checkpoint(run: Run) -> int | None:
     return counted
 
 
-def check_are_runs(label: str, seeds: Mapping[str, ComparedSystem]) -> None:
+def check_are_runs(
+    label: str, runs: Mapping[str, Run], systems: Mapping[str, ComparedSystem]
+) -> None:
     """Checks that the seeds of a row are as many training runs.
+
+    Args:
+        label: of the row
+        runs: seed → run
+        systems: seed → text; empty without the text of the test set
 
     Raises:
         UserError: two have the same learning curve, or the same translation with
             :data:`SAME_ERRORS` different wrong sentences
     """
-    losses = {seed: _losses(system.run) for seed, system in seeds.items() if system.run}
+    losses = {seed: _losses(run) for seed, run in runs.items()}
     for one, other in combinations(losses, 2):
         if losses[one] and losses[one] == losses[other]:
             equal = "learning curve"
-        elif _share_errors(seeds[one], seeds[other]):
+        elif systems and _share_errors(systems[one], systems[other]):
             equal = "translation"
         else:
             continue

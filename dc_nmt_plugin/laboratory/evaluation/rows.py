@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from ...runs.call import Call, Start
 from .chance import Difference
 
 if TYPE_CHECKING:
+    from ..finding import Run
     from .systems import ComparedSystem
 
 
@@ -102,6 +102,11 @@ class ResultTable:
     references: str | None = None  # SHA-256 of the reference sentences, one a line
     speeds: str | None = None  # how the speeds were measured; None: by the runs' own logs
 
+    @property
+    def is_recorded(self) -> bool:
+        """Returns True for scores as recorded, without tests: the test set's text was not there."""
+        return self.references is None and all(row.test.difference is None for row in self.rows)
+
     @classmethod
     def read(cls, path: Path) -> ResultTable:
         """Reads a stored table.
@@ -117,9 +122,10 @@ class Results:
     """A table, and the systems that it was made of.
 
     Attributes:
-        systems: label of a row → seed → system; the seed is "" for a single run. Empty for a stored
-            table
+        runs: label of a row → its runs; empty for a stored table
+        systems: text of the first run of each row; none where the text of the test set is not here
     """
 
     table: ResultTable
-    systems: Mapping[str, Mapping[str, ComparedSystem]] = field(default_factory=dict)
+    runs: dict[str, list[Run]] = field(default_factory=dict)
+    systems: list[ComparedSystem] = field(default_factory=list)

@@ -27,8 +27,10 @@ from .metrics import METRICS, Metric, default_metrics, find_metrics
 from .table_text import repeated_note
 from .texts import TextFiles, Texts, lines_digest, load_texts
 
-# what dc-nmt evaluate knows of a translation: all flags of its search, its checkpoint, its device
-OF_TRANSLATION = ("search", "checkpoint", "averaged", "updates", "device", "translated")
+# what dc-nmt evaluate knows of a translation: all flags of its search, its models, its device
+OF_TRANSLATION = (
+    "search", "checkpoint", "averaged", "updates", "ensemble", "sources", "device", "translated",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from ...errors import UserError
+from ...errors import MissingText, UserError
 from ...flags import setting_name
 from ...runs.record import Score
 from ..finding import Run, is_run, located
@@ -95,7 +96,8 @@ def files_of(run: Run) -> TextFiles:
     """Returns the files that a run was scored with, where they are now.
 
     Raises:
-        UserError: no hypotheses, or a missing reference or another text in its place
+        MissingText: its reference is not here
+        UserError: no hypotheses, or another text in the place of the reference
     """
     decoding = run.decoding
     if decoding.hypotheses is None:
@@ -105,7 +107,7 @@ def files_of(run: Run) -> TextFiles:
     for path, reference in zip((raw, tokenized), references, strict=True):
         if path and reference and not Path(path).exists():
             task = run.record.task
-            raise UserError(
+            raise MissingText(
                 f"{run.path}: its reference {reference.path} is not here: put it there"
                 + (f"; 'dc-nmt prepare {task}' makes it by the recipe" if task else "")
             )
@@ -161,37 +163,56 @@ def metric_words(lines: Sequence[str], metric: Metric, language: str) -> list[st
     return list(map(metric.make(language).tokenizer, metric.prepared(lines)))
 
 
-@dataclass(frozen=True)
-class SystemScores:
-    """Scores and tests of systems by one metric; the first system is the baseline."""
-
-    signature: str  # of the metric
-    sentences: int  # of the test set
-    comparisons: list[Comparison]
-
-
 def score_and_test(
     systems: Mapping[str, Mapping[str, ComparedSystem]], metric: Metric
-) -> SystemScores:
+) -> tuple[str, list[Comparison]]:
     """Scores systems, and tests their differences to the first one.
 
     Args:
         systems: label → seed → system; the seed is "" for a single run
         metric: of the scores
+
+    Returns:
+        the metric's signature, and a comparison for each label
     """
     loaded = [system for seeds in systems.values() for system in seeds.values()]
     sides = sides_of(loaded, metric)
-    first, language = sides[loaded[0].label], loaded[0].target_lang
-    score, signature = metric.score(first.hypotheses, first.references, language)
+    score = loaded[0].score(metric)
     if len(loaded) == 1:  # nothing to test: no bootstrap
-        comparisons = [Comparison(next(iter(systems)), score, interval=0.0)]
-    else:
-        hypotheses = {
-            label: {seed: sides[system.label].hypotheses for seed, system in seeds.items()}
-            for label, seeds in systems.items()
-        }
-        comparisons = compare_systems(hypotheses, first.references, language, metric)
-    return SystemScores(signature, len(first.hypotheses), comparisons)
+        return score.signature, [Comparison(next(iter(systems)), score.value, interval=0.0)]
+    hypotheses = {
+        label: {seed: sides[system.label].hypotheses for seed, system in seeds.items()}
+        for label, seeds in systems.items()
+    }
+    references, language = sides[loaded[0].label].references, loaded[0].target_lang
+    return score.signature, compare_systems(hypotheses, references, language, metric)
+
+
+def recorded_scores(
+    groups: Mapping[str, Mapping[str, Run]], metric: Metric
+) -> tuple[str, list[Comparison]]:
+    """Returns what :func:`score_and_test` returns, as recorded and without tests.
+
+    Raises:
+        UserError: a record has no such score, or the test sets differ
+    """
+    comparisons, signatures = [], []
+    names: dict[str | None, str] = {}  # digest of a reference → a run that was scored with it
+    for label, group in groups.items():
+        values = []
+        for run in group.values():
+            score = run.decoding.score(metric.name)
+            if score is None:
+                raise UserError(f"{run.path}: has no score by {metric.name}")
+            values.append(score.value)
+            signatures.append(score.signature)
+            names.update({file.sha256: run.record.name for file in run.decoding.references})
+        deviation = statistics.stdev(values) if len(values) > 1 else None
+        comparisons.append(Comparison(label, statistics.fmean(values), 0.0, deviation))
+    names.pop(None, None)
+    if len(names) > 1:
+        raise UserError(f"results on different tests: {' and '.join(names.values())}")
+    return signatures[0], comparisons
 
 
 def default_metric(baseline: ComparedSystem) -> Metric:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ...errors import printable
-from ..plot import COLOURS
+from ..plot import COLOURS, new_figure, write_plot
 from .rows import ResultRow, ResultTable
 from .table_text import score_name
 
 INCHES = 0.36  # of a row
 SEED, MEAN, INTERVAL, PUBLISHED = COLOURS[0], COLOURS[1], COLOURS[4], COLOURS[6]
+
+
+def plot_results(table: ResultTable, path: Path) -> None:
+    """Writes the figure of ``--plot``."""
+    figure = new_figure()
+    draw_results(figure, [table])
+    write_plot(figure, path)
 
 
 def draw_results(figure: Any, tables: Sequence[ResultTable]) -> None:
@@ -29,7 +37,7 @@ def draw_results(figure: Any, tables: Sequence[ResultTable]) -> None:
         handles, labels = axes.get_legend_handles_labels()
         shown = {**dict(zip(labels, handles, strict=True)), **shown}
     panels[0].set_yticks(range(len(rows)), [printable(row.system.label) for row in rows])
-    panels[0].invert_yaxis()
+    panels[0].set_ylim(len(rows) - 0.5, -0.5)  # the first row at the top
     figure.legend(shown.values(), shown.keys(), loc="outside lower center", fontsize=8,
                   frameon=False, ncols=len(shown))  # fmt: skip
 

@@ -180,50 +180,29 @@ def result_columns(table: ResultTable, code: str = "") -> NamedColumns:
         name: heading.format(score=score_name(table.metric))
         for name, heading in RESULT_COLUMNS.items()
     }
-    rows = []
-    for row in table.rows:
-        rows.append(
-            {
-                **_score_cells(row, table, code),
-                **_published_cells(row, table),
-                **_system_cells(row, table.rows[0], code),
-            }
-        )
+    rows = [_cells(row, table, code) for row in table.rows]
     return NamedColumns(headings, rows, _RESULTS_ON_A_PAGE)
 
 
-def _score_cells(row: ResultRow, table: ResultTable, code: str) -> dict[str, str]:
-    system, score, test = row.system, row.score, row.test
+def _cells(row: ResultRow, table: ResultTable, code: str) -> dict[str, str]:
+    system, baseline, score, test = row.system, table.rows[0].system, row.score, row.test
     label = f"{system.label}, {system.seeds} seeds" if system.seeds > 1 else system.label
     deviation = "" if score.deviation is None else f" ± {score.deviation:.2f}"
+    metric = f" ({row.published.metric})" if _by_another_metric(row, table) else ""
+    training, decoding = system.train_tokens_per_second, system.decode_sentences_per_second
     several = len(table.rows) > 2
-    cells = {
+    return {
         "run": f"{code}{label}{code}",
         "score": f"{score.value:.2f}{deviation}",
         **difference_cells(test.difference, test.against, test.corrected_p, several),
-    }
-    for metric, column in FURTHER.items():
-        cells[column] = number_cell(score.further.get(metric), ".2f")
-    return cells
-
-
-def _published_cells(row: ResultRow, table: ResultTable) -> dict[str, str]:
-    metric = f" ({row.published.metric})" if _by_another_metric(row, table) else ""
-    return {
+        **{FURTHER[name]: number_cell(score.further.get(name), ".2f") for name in FURTHER},
         "published": number_cell(row.published.score, "g") + metric,
         "to-published": number_cell(row.published.to_published, "+.2f"),
-    }
-
-
-def _system_cells(row: ResultRow, baseline: ResultRow, code: str) -> dict[str, str]:
-    system, base = row.system, baseline.system
-    training, decoding = system.train_tokens_per_second, system.decode_sentences_per_second
-    return {
         "architecture": f"{code}{system.arch}{code}" if system.arch else "",
         "parameters": number_cell(system.parameters, ",d"),
         "updates": number_cell(system.updates, ",d"),
-        "training-speed": _ratio(training, base.train_tokens_per_second),
-        "decoding-speed": _ratio(decoding, base.decode_sentences_per_second),
+        "training-speed": _ratio(training, baseline.train_tokens_per_second),
+        "decoding-speed": _ratio(decoding, baseline.decode_sentences_per_second),
     }
 
 
@@ -246,7 +225,9 @@ def result_notes(table: ResultTable, code: str = "") -> list[str]:
     notes.append(counted(table.sentences, "test sentence"))
     if any(row.system.seeds > 1 for row in table.rows):
         notes.append("±: standard deviation over the seeds")
-    if others:
+    if table.is_recorded:
+        notes.append("scores as recorded, no differences: the text of the test set is not here")
+    elif others:
         tests = {row.system.label: row.test.against for row in others}
         notes += difference_notes(tests, baseline.system.label, table.metric)
         notes += _notes_on_compared_seeds(table)

@@ -41,9 +41,10 @@ class LoadedRun:
         flags: of fairseq-generate, after the flags for the run's test set
         codes: of subword-nmt, for the source; None: those beside the data
         user_dir: folders with mechanisms of the user's own, several by commas; they are imported
+        ensemble: further runs, whose models translate together with that of `run`
 
     Attributes:
-        model: the ``torch.nn.Module``, in evaluation mode
+        model: the ``torch.nn.Module``, in evaluation mode; of an ensemble, that of `run`
         checkpoint: its file
         source, target: languages
 
@@ -60,13 +61,15 @@ class LoadedRun:
         flags: Sequence[str] = (),
         codes: str | os.PathLike[str] | None = None,
         user_dir: str | None = None,
+        ensemble: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         if user_dir is not None:
             import_user_dirs(user_dir)
         refuse_flags(flags, SET_BY_RUNS)
         (self._run,) = find_runs([Path(run)], None if data is None else Path(data))
         self.checkpoint = self._run.checkpoint
-        self._loaded = LoadedModel(self._run, [*test_set_flags(self._run), *flags])
+        others = find_runs(list(map(Path, ensemble)), self._run.data)
+        self._loaded = LoadedModel(self._run, [*test_set_flags(self._run), *flags], others)
         self.source, self.target = self._loaded.source_lang, self._loaded.target_lang
         codes_file = None if codes is None else Path(codes)
         self._text = text_of(self._run, self.source, self.target, tokenizer, codes_file)
@@ -114,7 +117,7 @@ class LoadedRun:
         return [best[number] for number in numbers]
 
     def attention(self, sentence: str, target: str | None = None) -> dict[str, Attention]:
-        """Returns every attention of the model for a raw sentence.
+        """Returns every attention of the model, which is that of `run`, for a raw sentence.
 
         Args:
             sentence: of the source language

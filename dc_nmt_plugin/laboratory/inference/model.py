@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import os
 import random
 import threading
 import warnings
@@ -75,12 +76,14 @@ class LoadedModel:
     Args:
         run: where the model is
         flags: further flags of ``fairseq-generate``
+        others: runs whose models translate together with it
         recording: whether the model has to record what it computes. fairseq's own ``transformer``
             then becomes the equal model of this package
 
     Attributes:
         label: name in tables and figures
-        model: the ``torch.nn.Module``, in evaluation mode
+        model: the ``torch.nn.Module``, in evaluation mode; of an ensemble, the first one
+        models: all of them
         task: fairseq's; change its settings between passes, each pass builds its generator anew
         segmenter: of the target text
 
@@ -89,13 +92,18 @@ class LoadedModel:
     """
 
     def __init__(
-        self, run: TrainedRun, flags: Sequence[str] = (), *, recording: bool = False
+        self,
+        run: TrainedRun,
+        flags: Sequence[str] = (),
+        others: Sequence[TrainedRun] = (),
+        *,
+        recording: bool = False,
     ) -> None:
         if run.task.get("_name") == "language_modeling":
             raise UserError(f"{run.label}: is a language model; only translation models here.")
         self.run = run
         self.label = run.label
-        args = parse_flags(GENERATE, [*_model_flags(run), *flags])
+        args = parse_flags(GENERATE, [*_model_flags(run, others), *flags])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of Hydra, about how fairseq calls it
             self._cfg = convert_namespace_to_omegaconf(args)
@@ -107,25 +115,28 @@ class LoadedModel:
         self._on_gpu = torch.cuda.is_available() and not self._cfg.common.cpu
         self._random = RandomState()
         with self._random:  # initial weights are drawn before those of the checkpoint are read
-            self.model: Any = self._load(run, recording)
+            self.models: list[Any] = self._load(recording)
+        self.model = self.models[0]
         self.padding_idx: int = self.task.source_dictionary.pad()
 
-    def _load(self, run: TrainedRun, recording: bool) -> Any:
+    def _load(self, recording: bool) -> list[Any]:
         cfg = self._cfg
-        (model,), saved = checkpoint_utils.load_model_ensemble(
-            utils.split_paths(cfg.common_eval.path),
+        paths = utils.split_paths(cfg.common_eval.path)
+        models, saved = checkpoint_utils.load_model_ensemble(
+            paths,
             arg_overrides=ast.literal_eval(cfg.common_eval.model_overrides),
             task=self.task,
         )
-        check_finite(str(run.checkpoint), model.state_dict())  # an argmax of NaN is no NaN
         if recording:
-            model = from_stock(model, saved.model, self.task)
-        if cfg.common.fp16:
-            model.half()
-        if self._on_gpu:
-            model.cuda()
-        model.prepare_for_inference_(cfg)
-        return model
+            models = [from_stock(model, saved.model, self.task) for model in models]
+        for path, model in zip(paths, models, strict=True):
+            check_finite(path, model.state_dict())  # an argmax of NaN is no NaN
+            if cfg.common.fp16:
+                model.half()
+            if self._on_gpu:
+                model.cuda()
+            model.prepare_for_inference_(cfg)
+        return list(models)
 
     # -- what the model is ---------------------------------------------------------------------
 
@@ -140,7 +151,8 @@ class LoadedModel:
     @property
     def positions(self) -> Any:
         """Returns the longest source and target, in tokens."""
-        return utils.resolve_max_positions(self.task.max_positions(), self.model.max_positions())
+        longest = [model.max_positions() for model in self.models]
+        return utils.resolve_max_positions(self.task.max_positions(), *longest)
 
     @property
     def source_layers(self) -> list[int]:
@@ -244,24 +256,25 @@ class LoadedModel:
         generation = copy.deepcopy(cfg.generation)
         if beam is not None:
             generation.beam = beam
-        return self.task.build_generator([self.model], generation)
+        return self.task.build_generator(self.models, generation)
 
     def best(self, generator: Any, batch: Any) -> list[dict[str, Any]]:
         """Returns fairseq's best hypothesis of each row of the batch, with tokens and score."""
         generation = self._cfg.generation
         draws = generation.sampling or generation.retain_dropout
         with self._random if draws else nullcontext():
-            return [rows[0] for rows in self.task.inference_step(generator, [self.model], batch)]
+            return [rows[0] for rows in self.task.inference_step(generator, self.models, batch)]
 
     def decode(self, generator: Any, batch: Any) -> list[torch.Tensor]:
         """Returns the best hypothesis of each row: token numbers with the end token."""
         return [best["tokens"] for best in self.best(generator, batch)]
 
 
-def _model_flags(run: TrainedRun) -> list[str]:
-    """Returns the command line of ``fairseq-generate`` for a run."""
+def _model_flags(run: TrainedRun, others: Sequence[TrainedRun]) -> list[str]:
+    """Returns the command line of ``fairseq-generate`` for a run, or an ensemble."""
+    paths = os.pathsep.join(str(each.checkpoint) for each in (run, *others))
     # this task loads every translation model of the package, and has every hook for decoding
-    flags = [str(run.data), "--path", str(run.checkpoint), "--task", "translation_dc_nmt"]
+    flags = [str(run.data), "--path", paths, "--task", "translation_dc_nmt"]
     for side in ("source", "target"):
         if run.task.get(f"{side}_lang"):
             flags += [f"--{side}-lang", run.task[f"{side}_lang"]]

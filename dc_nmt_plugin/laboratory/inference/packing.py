@@ -111,6 +111,7 @@ def _portable_decoding(run: Run, to: Path, hypotheses: str) -> Decoding:
         source=source and portable(source),
         plain=None,
         checkpoint=None,
+        ensemble=tuple(replace(each, checkpoint=None) for each in decoding.ensemble),
         stamp=None,
     )
 

@@ -3,7 +3,8 @@
 A task is a file of ``tasks``, read by :mod:`.recipe`, with the settings of papers
 (:mod:`.settings`). Files are fetched and verified (:mod:`.sources`), read (:mod:`.formats`,
 :mod:`.corpora`) and turned into sets (:mod:`.splits`, :mod:`.held_out`); :mod:`.new_recipe` makes a
-task of one's own text.
+task of one's own text (:mod:`.new_text`, which may be :mod:`.downloaded`), with settings that the
+text chooses (:mod:`.new_settings`) or that are there (:mod:`.existing`).
 
 What is asked for (:mod:`.planned`) is planned as steps: the text by :mod:`.preparation` and
 :mod:`.segmenting`, a training by :mod:`.plan`, its evaluation by :mod:`.scoring`. :mod:`.done`

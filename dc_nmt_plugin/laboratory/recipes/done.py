@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...checkpoints.names import BEST, LAST, UPDATE, numbered
 from ...errors import UsageError, UserError
 from ...flags import typed_flags
-from ...runs.finding import is_its_text, text_file
+from ...runs.finding import dictionaries_of, is_its_text, text_file
 from ...runs.record import read_record, record_of
 from ..steps import stamp_of
 from .planned import PlannedDecoding, PlannedRun
@@ -171,18 +171,34 @@ def is_averaged(decoding: PlannedDecoding) -> bool:
 # -- translation and scores --------------------------------------------------------------------
 
 
+def check_ensemble(decoding: PlannedDecoding) -> None:
+    """Raises UserError for a model of an ensemble that has other dictionaries or languages."""
+    run = decoding.run
+    here = [run.text.source, run.text.target, dictionaries_of(run.text.binarised)]
+    for other in decoding.ensemble:
+        languages = [other.task.get("source_lang"), other.task.get("target_lang")]
+        if [*languages, dictionaries_of(other.data)] != here:
+            raise UserError(
+                f"--with {other.folder}: translates from {languages[0]} to {languages[1]} with the "
+                f"dictionaries of {other.data}, and an ensemble needs those of "
+                f"{run.text.binarised} and its languages; train both with the same --dictionary"
+            )
+        if other.folder.resolve() == run.folder.resolve():
+            raise UserError(f"--with {other.folder}: is the evaluated run itself; name another")
+
+
 def is_translated(decoding: PlannedDecoding) -> bool:
     """Returns True if the record has this translation by this model, of the text that is here."""
-    from ...checkpoints.loading import averaged_names, updates_of
-    from ...runs.translation import number_averaged
+    from ...runs.translation import member
 
     folder, text = decoding.run.folder, decoding.run.text
     known = read_record(folder).decoding(decoding.key)
     if known is None or not decoding.output.is_dir():
         return False
-    model = str(decoding.checkpoint)
-    averaged = number_averaged(averaged_names(model))
-    if (known.updates, known.averaged) != (updates_of(model), averaged):
+    own, *others = (member(folder, model) for model in decoding.models)
+    if (known.updates, known.averaged) != (own.updates, own.averaged):
+        return False
+    if known.ensemble != tuple(others):
         return False
     if known.search != typed_flags(decoding.search):
         return False

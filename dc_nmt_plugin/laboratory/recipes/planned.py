@@ -6,11 +6,14 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError, counted
 from ...files import load_json
 from ...flags import USER_DIR_VARIABLE, flag_name
+
+if TYPE_CHECKING:
+    from ..inference.trained_run import TrainedRun
 
 PLUGIN = str(Path(__file__).parents[2])  # value of --user-dir
 LENGTHS = "lengths.json"  # beside the text after BPE: SPLIT.LANG → tokens of the longest sentence
@@ -36,6 +39,7 @@ class Experiment:
     # entry of papers.yaml whose settings are used; default the recipe's choice
     like: str | None = None
     subset: str = "test"  # translated set: test, valid or a further test set
+    ensemble: tuple[Path, ...] = ()  # further runs, whose models translate together with this one
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ def user_dir_words() -> list[str]:
 def words_of_run(experiment: Experiment, without: Collection[str] = ()) -> list[str]:
     """Returns the words that name a run, for ``dc-nmt train`` and ``evaluate``."""
     words = [experiment.task, experiment.arch, *user_dir_words()]
-    words += option_words(experiment, {"task", "arch", "seed", *without})
+    words += option_words(experiment, {"task", "arch", "seed", "ensemble", *without})
     return [*words, "--seed", str(experiment.seed)]
 
 
@@ -140,11 +144,17 @@ class PlannedDecoding:
     mean: Path  # folder of their mean
     search: tuple[str, ...]  # flags of fairseq-generate
     score: tuple[str, ...]  # flags of dc-nmt score
+    ensemble: tuple[TrainedRun, ...] = ()  # whose models translate together with that of the run
 
     @property
     def checkpoint(self) -> Path:
         """Returns the model that translates: the mean of the last checkpoints, or the best one."""
         return self.mean / "checkpoint.pt"
+
+    @property
+    def models(self) -> list[Path]:
+        """Returns the checkpoints of all models that translate."""
+        return [self.checkpoint, *(run.checkpoint for run in self.ensemble)]
 
     @property
     def key(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec.structs import replace
+from tqdm import tqdm
 
 from ...errors import UserError, check_choices
 from ...files import write_json, write_parallel
@@ -53,6 +54,9 @@ def plan_text(options: TextOptions) -> Command:
     steps = [_text_step(recipe, options, data)]
     for segmentation in _segmentations(recipe, options):
         stamp = stamp_of({"text": steps[0].stamp, "segmentation": set_values(segmentation)})
+        if recipe.is_binarised:
+            steps += _taking(recipe, segmentation, data, stamp)
+            continue
         steps.append(_segmenting(recipe, segmentation, data, stamp))
         steps.append(_binarising(recipe, segmentation, data, stamp))
     _check_inputs(recipe, options, [step.folder for step in steps])
@@ -117,7 +121,33 @@ def _segmenting(recipe: Recipe, segmentation: Segmentation, data: Path, stamp: s
 
     segmenter = SEGMENTERS[segmentation.segment]
     name = f"learn and apply {segmenter.label} ({segmentation.operations} {segmenter.unit})"
+    if segmentation.codes:
+        name = f"apply {segmenter.label} by the recipe's codes"
     return Step(name, data / f"bpe{segmentation.suffix}", lines, stamp=stamp)
+
+
+def _taking(recipe: Recipe, segmentation: Segmentation, data: Path, stamp: str) -> Iterator[Step]:
+    """Yields the steps that copy codes and link binarised text, which may have gigabytes."""
+    given = recipe.given(segmentation.codes)
+    if given:
+        codes = data / f"bpe{segmentation.suffix}"
+
+        def copies(to: Path) -> list[Line]:
+            named = _codes(recipe, segmentation, str(to))
+            copied = {named[language]: str(path) for language, path in given.items()}
+            return [Line(("cp", path, name)) for name, path in copied.items()]
+
+        yield Step("copy the codes", codes, copies, stamp=stamp)
+    files = [
+        (recipe.path.parent / file.path).resolve()
+        for name, file in recipe.task.files.items()
+        if name not in segmentation.codes
+    ]
+
+    def links(to: Path) -> list[Line]:
+        return [Line(("ln", "-s", *map(str, files), str(to)))]
+
+    yield Step("link the binarised text", data / f"bin{segmentation.suffix}", links, stamp=stamp)
 
 
 def _texts(recipe: Recipe, folder: str) -> list[str]:
@@ -133,14 +163,17 @@ def _codes(recipe: Recipe, segmentation: Segmentation, folder: str) -> dict[str,
 
 
 def _pieces(recipe: Recipe, segmentation: Segmentation, tokens: str, to: str) -> Iterator[Line]:
-    """Yields the lines that learn codes on the training text, and segment all files by them."""
+    """Yields the lines that learn or copy codes, and segment all files by them."""
     segmenter, size = SEGMENTERS[segmentation.segment], segmentation.operations
-    codes = _codes(recipe, segmentation, to)
+    codes, given = _codes(recipe, segmentation, to), recipe.given(segmentation.codes)
     sides = [recipe.pair] if segmentation.joint else [(language,) for language in recipe.pair]
     for languages in sides:
         texts = [f"{tokens}/train.{language}" for language in languages]
         file = codes[languages[0]]
-        yield learning_line(segmenter, texts, file, size)
+        if given:
+            yield Line(("cp", str(given[languages[0]]), file))
+        else:
+            yield learning_line(segmenter, texts, file, size)
         names = [f"{split}.{language}" for language in languages for split in recipe.splits]
         apply = ("dc-nmt", "recipe", "apply-pieces", file, f"{tokens}/{EACH}", f"{to}/{EACH}")
         yield Line(apply, shown=True, files=tuple(names))
@@ -174,17 +207,19 @@ def _binarising(recipe: Recipe, segmentation: Segmentation, data: Path, stamp: s
 
 
 def _dictionaries(recipe: Recipe, segmentation: Segmentation, folder: str) -> Iterator[str]:
-    """Yields the flags for dictionaries that were written with the codes."""
-    if SEGMENTERS[segmentation.segment] is not SENTENCEPIECE:
-        return
-    codes = _codes(recipe, segmentation, folder)
-    sides = {"--srcdict": recipe.source, "--tgtdict": recipe.target}
-    if segmentation.dictionary == "joint":
-        if not segmentation.joint:
-            return  # of both: fairseq-preprocess counts them
-        del sides["--tgtdict"]
-    for flag, language in sides.items():
-        yield from (flag, dictionary_of(codes[language]))
+    """Yields the flags for dictionaries of the recipe, or those written with the codes.
+
+    Without them, fairseq-preprocess counts the pieces.
+    """
+    files = {lang: str(path) for lang, path in recipe.given(segmentation.dictionaries).items()}
+    are_written = segmentation.segment == SENTENCEPIECE.name and not segmentation.codes
+    if are_written and (segmentation.joint or segmentation.dictionary == "separate"):
+        codes = _codes(recipe, segmentation, folder)
+        files = {language: dictionary_of(codes[language]) for language in recipe.pair}
+    if files:
+        yield from ("--srcdict", files[recipe.source])
+        if segmentation.dictionary == "separate":
+            yield from ("--tgtdict", files[recipe.target])
 
 
 def _same_counts(before: Sequence[str], after: Sequence[str]) -> Line:
@@ -213,7 +248,8 @@ def clean_pieces(
 
     def kept() -> Iterator[tuple[str, str]]:
         nonlocal before
-        for first, second in zip(*map(stream_lines, paths), strict=True):
+        pairs = zip(*map(stream_lines, paths), strict=True)
+        for first, second in tqdm(pairs, "clean", unit=" pairs", disable=None):
             before += 1
             good = fits(first, second, max_tokens, ratio)
             if good and max_words:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -63,7 +63,8 @@ class Part(msgspec.Struct, kw_only=True):
     """A parallel corpus within the files."""
 
     name: str = ""
-    format: Literal["plain", "iwslt-tags", "iwslt-xml", "sgm"]
+    # binarised: its files are those of fairseq-preprocess, and it has none here
+    format: Literal["plain", "iwslt-tags", "iwslt-xml", "sgm", "binarised"]
     # language → file, or file and member of that archive
     files: dict[str, str] = {}
     lines: Positive | None = None  # exact number of pairs, if known
@@ -104,13 +105,22 @@ class Segmentation(msgspec.Struct, kw_only=True):
 
     name: str = ""
     segment: Literal["subword-nmt", "sentencepiece"] = "subword-nmt"  # by which program
-    operations: Positive  # of BPE; number of sentencepiece's pieces, of all where they are fewer
+    # of BPE; number of sentencepiece's pieces, of all where they are fewer; 0: `codes` are given
+    operations: Natural = 0
+    # names in `files` of codes and of fairseq's dictionaries that are used as they are: one for
+    # both languages, or those of source and target; none: learnt on the training text
+    codes: list[str] = []
+    dictionaries: list[str] = []
     joint: bool = True  # one code for both languages
     dictionary: Literal["joint", "separate"] = "joint"
     max_tokens: Natural = 0  # longer training pairs are dropped after BPE; 0 for no limit
     # more uneven training pairs are dropped; 0 for no limit
     ratio: Annotated[float, msgspec.Meta(ge=0)] = 0
     max_words: Natural = 0  # as max_tokens, for words
+
+    def __post_init__(self) -> None:
+        if not (self.operations or self.codes or self.dictionaries):
+            raise ValueError("operations or codes are missing")
 
     @property
     def joining(self) -> tuple[str, ...]:
@@ -231,6 +241,10 @@ class Recipe:
                 if part.tag or part.repeat > 1:
                     key = f"parts.{part.name}"
                     raise self.problem(key, "tag and repeat are for training text; leave them out")
+        for name, segmentation in self.task.bpe.items():
+            given = [*segmentation.codes, *segmentation.dictionaries]
+            place = f"{self.path}: bpe.{name}"
+            check_choices(place, given, self.task.files, error=UserError)
         for name, entry in self.task.settings.items():
             key = f"settings.{name}"
             self._check_flags(f"{key}.decode", entry.decode or "", SET_ELSEWHERE)
@@ -262,6 +276,16 @@ class Recipe:
     def local(self, file: SourceFile) -> Path | None:
         """Returns the path of a file on this machine, from the recipe."""
         return self.path.parent / file.path if file.path else None
+
+    @property
+    def is_binarised(self) -> bool:
+        """Returns True for text that fairseq-preprocess has binarised before."""
+        return any(part.format == "binarised" for part in self.task.parts.values())
+
+    def given(self, names: Sequence[str]) -> dict[str, Path]:
+        """Returns language → path of its codes or dictionary; empty without names in `files`."""
+        paths = [self.path.parent / self.task.files[name].path for name in names]
+        return dict(zip(self.pair, (paths[0], paths[-1]), strict=True)) if paths else {}
 
     def local_files(self) -> list[Path]:
         """Returns the paths of all files on this machine that the recipe reads."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...checkpoints.names import BEST
 from ...errors import UsageError, counted
@@ -22,6 +24,9 @@ from .planned import PLUGIN, Experiment, PlannedDecoding, flag_words, words_of_r
 from .recipe import Recipe, load
 from .settings import TaskSettings
 
+if TYPE_CHECKING:
+    from ..inference.trained_run import TrainedRun
+
 
 def plan_decoding(experiment: Experiment, flags: tuple[str, ...] = ()) -> PlannedDecoding:
     """Returns the decoding that ``dc-nmt evaluate`` makes with the model of a run.
@@ -36,7 +41,10 @@ def plan_decoding(experiment: Experiment, flags: tuple[str, ...] = ()) -> Planne
     recipe = load(experiment.task)
     settings = chosen_settings(recipe, experiment)
     run = planned_run(recipe, experiment, settings)
-    name = experiment.decoding
+    ensemble, name = _ensemble_of(experiment), experiment.decoding
+    if ensemble:  # a row of a table never looks like one of a single model
+        name = "ensemble." + (name or "_".join(run.folder.name for run in ensemble))
+        name = re.sub(r"[^\w.]", "_", name)
     if not re.fullmatch(r"[\w.]*", name) or name in recipe.splits:
         raise UsageError(
             f"--as: {name!r} becomes a part of folders' names: use letters, digits, "
@@ -55,7 +63,17 @@ def plan_decoding(experiment: Experiment, flags: tuple[str, ...] = ()) -> Planne
         mean=run.folder / mean,
         search=(*settings.decode, *flags),
         score=_score_flags(recipe, settings, run.text.raw, experiment.subset),
+        ensemble=ensemble,
     )
+
+
+def _ensemble_of(experiment: Experiment) -> tuple[TrainedRun, ...]:
+    """Returns the further runs of an ensemble with their models."""
+    if not experiment.ensemble:
+        return ()
+    from ..inference.trained_run import find_runs  # with torch
+
+    return tuple(find_runs(experiment.ensemble))
 
 
 def _score_flags(recipe: Recipe, settings: TaskSettings, raw: Path, split: str) -> tuple[str, ...]:
@@ -87,6 +105,7 @@ def evaluation_command(
         hides_gpus: translate on the CPU
     """
     words = ["evaluate", *words_of_run(experiment), *["--gpus", "0"] * hides_gpus]
+    words += ["--with", *map(str, experiment.ensemble)] if experiment.ensemble else []
     words += flag_words(flags)
     return Command(tuple(words), evaluation_stage(decoding, hides_gpus=hides_gpus))
 
@@ -110,8 +129,10 @@ def evaluation_stage(decoding: PlannedDecoding, *, hides_gpus: bool = False) -> 
         lambda to: [_average(decoding, to)],
         is_done=lambda: is_averaged(decoding),
     )
+    translated = "the test set" if decoding.split == "test" else decoding.split
+    names = [run.arch, *(other.folder.name for other in decoding.ensemble)]
     translate = Step(
-        f"{run.arch}: translate {'the test set' if decoding.split == 'test' else decoding.split}",
+        f"{' + '.join(names)}: translate {translated}",
         decoding.output,
         lambda to: [_translate(decoding, to)],
         is_done=lambda: is_translated(decoding),
@@ -150,7 +171,8 @@ def _translate(decoding: PlannedDecoding, to: Path) -> Line:
     words = ["fairseq-generate", str(text.binarised), "--user-dir", PLUGIN]
     words += ["--task", run.fairseq_task]
     words += ["--source-lang", text.source, "--target-lang", text.target]
-    words += ["--path", str(decoding.checkpoint), "--gen-subset", decoding.subset]
+    words += ["--path", os.pathsep.join(map(str, decoding.models))]
+    words += ["--gen-subset", decoding.subset]
     return Line((*words, "--results-path", str(to), *decoding.search))
 
 

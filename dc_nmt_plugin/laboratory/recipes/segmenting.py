@@ -64,7 +64,8 @@ def learn_pieces(segmenter: Segmenter, texts: Sequence[Path], codes: Path, size:
     if segmenter is SENTENCEPIECE:
         return _learn_sentencepiece(texts, codes, size)
     counts = Counter[str]()
-    for line in chain.from_iterable(map(stream_lines, texts)):
+    lines = chain.from_iterable(map(stream_lines, texts))
+    for line in tqdm(lines, "count words", unit=" lines", disable=None):
         counts.update(line.split())
     return learn_codes(counts, size, codes)
 

@@ -20,7 +20,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from ...errors import UsageError, UserError, check_choices
-from ...flags import flag_value, replaced
+from ...flags import START, flag_name, flag_value, replaced
 from ...models.presets import STOCK, Architecture, Family, architectures
 from ..typed_yaml import read_yaml
 from .recipe import Recipe, SettingsEntry
@@ -238,6 +238,8 @@ def for_sample(settings: TaskSettings) -> TaskSettings:
     flags = replaced(settings.flags, "--warmup-updates", str(SAMPLE_UPDATES // 10))
     if "adam" in flags:
         flags = replaced(flags, "--lr", "2e-3")
+    # the model of another run has its own size
+    narrow = [] if flag_name(START) in flags else _NARROW[kind].split()
     return replace(
         settings,
         updates=SAMPLE_UPDATES,
@@ -246,7 +248,7 @@ def for_sample(settings: TaskSettings) -> TaskSettings:
         tokens=min(settings.tokens, SAMPLE_TOKENS),
         max_tokens=min(settings.max_tokens, SAMPLE_TOKENS),
         # validation with the checkpoints only, not after each of many small epochs
-        flags=(*flags, *_NARROW[kind].split(), "--validate-interval", "1000"),
+        flags=(*flags, *narrow, "--validate-interval", "1000"),
     )
 
 

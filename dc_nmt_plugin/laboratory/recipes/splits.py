@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,7 @@ from ...errors import UserError, counted
 from ...files import is_same_file, write_json, write_lines, write_parallel
 from ...text.lines import stream_lines
 from ..raw_text.checks import bare
-from ..raw_text.preparation import fits, learn_truecaser
+from ..raw_text.preparation import fits, learn_truecaser, load_truecaser
 from ..table import format_table
 from .corpora import Corpora
 from .formats import Pair
@@ -69,13 +70,18 @@ def make_text(corpora: Corpora, to: Path) -> dict[str, int]:
     if any(part.tag for part in parts["train"]):
         _add_tags(recipe.source, parts["train"], kept, ends, to)
     _check_counts(corpora, counts)
+    write_manifest(recipe, counts, to, sample)
+    return counts
+
+
+def write_manifest(recipe: Recipe, counts: dict[str, int], to: Path, sample: int | None) -> None:
+    """Writes what is known of prepared text beside it."""
     manifest = {
         "task": f"{recipe.name}-sample{sample}" if sample else recipe.name,
         "pairs": counts,
         "text": asdict(recipe.task.text),
     }
     write_json(to / "manifest.json", manifest)
-    return counts
 
 
 def _check_replaces_nothing(to: Path, recipe: Recipe) -> None:
@@ -208,9 +214,13 @@ def _add_tags(source: str, parts: list[Part], kept: bytearray, ends: list[int], 
 
 def _truecase(corpora: Corpora, to: Path) -> None:
     for language in corpora.recipe.pair:
-        corpora.say(f"learning the truecaser of {language} (kept beside the text)")
-        train = stream_lines(to / f"tokenised/train.{language}")
-        truecase = learn_truecaser(train, to / f"truecase.{language}")
+        path = to / f"truecase.{language}"
+        if path.name in corpora.recipe.task.files:  # of the run that is trained on
+            shutil.copyfile(corpora.sources.path(path.name), path)
+            truecase = load_truecaser(path)
+        else:
+            corpora.say(f"learning the truecaser of {language} (kept beside the text)")
+            truecase = learn_truecaser(stream_lines(to / f"tokenised/train.{language}"), path)
         for split in corpora.recipe.splits:
             path = to / f"tokenised/{split}.{language}"
             write_lines(path, map(truecase, stream_lines(path)))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -125,21 +126,23 @@ def _picture(about: str, draw: Callable[[Any], None]) -> Picture:
     """Returns an SVG whose letters are those of the browser, so that it has those of Japanese."""
     figure, written = new_figure(), BytesIO()
     draw(figure)
-    # each label names its fonts
     with matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"]}):
         write_figure(figure, written, "svg")
-    data = base64.b64encode(written.getvalue()).decode()
+    # each label names the fonts of this machine, which can be most of the page
+    svg = re.sub(r"; font-family: [^;\"]*|\n +", " ", written.getvalue().decode())
+    svg = svg.replace("<svg ", '<svg font-family="DejaVu Sans, sans-serif" ', 1)
+    data = base64.b64encode(svg.encode()).decode()
     return Picture(about, f"data:image/svg+xml;base64,{data}")
 
 
 def _named(runs: Mapping[str, Sequence[Run]]) -> dict[str, Run]:
     """Returns name → run: the row's label, with the seed of one of several; each run once."""
-    named: dict[str, Run] = {}
+    named: dict[Path, tuple[str, Run]] = {}
     for label, of_row in runs.items():
         for run in of_row:
-            if run.path not in [other.path for other in named.values()]:
-                named[label if len(of_row) == 1 else f"{label} s{run.record.seed}"] = run
-    return named
+            name = label if len(of_row) == 1 else f"{label} s{run.record.seed}"
+            named.setdefault(run.path, (name, run))
+    return dict(named.values())
 
 
 def _learning(runs: Mapping[str, Run], systems: Sequence[str]) -> Section:
@@ -154,7 +157,9 @@ def _learning(runs: Mapping[str, Run], systems: Sequence[str]) -> Section:
     numbers = [number for number in CURVES if number in logged]
     if numbers:
         draw = partial(curves.draw, results=found, systems=systems, numbers=numbers)
-        section.pictures.append(_picture("losses and BLEU against updates", draw))
+        section.pictures.append(
+            _picture("losses, and BLEU where it was logged, against updates", draw)
+        )
     return section
 
 
@@ -165,15 +170,12 @@ def _settings(runs: Mapping[str, Sequence[Run]]) -> Section:
     if not known:
         section.left_out.append("no run is here")
         return section
+    made = list(map(_made, known.values()))
     # the other runs of a row differ in the seed alone
     rows = _differing_settings([of_row[0] for of_row in known.values()])
-    made = list(map(_made, known.values()))
-    for name in made[0]:
-        values = [facts[name] for facts in made]
-        if any(values):
-            rows.append([name, *values])
+    rows += [[name, *(facts[name] for facts in made)] for name in made[0]]
     about = "settings that are not the same, and how the runs were made; empty: not recorded"
-    section.tables.append(PageTable(about, ["", *known], rows))
+    section.tables.append(PageTable(about, ["", *known], [row for row in rows if any(row[1:])]))
     return section
 
 
@@ -183,7 +185,7 @@ def _differing_settings(runs: Sequence[Run]) -> list[list[str]]:
     names = [found.name for other in settings for found in differing(settings[0], other)]
     rows = []
     for name in dict.fromkeys(names):
-        values = [known.get(name, NOT_GIVEN) for known in settings]
+        values = [of_run.get(name, NOT_GIVEN) for of_run in settings]
         rows.append([name, *("" if value is None else shown(value) for value in values)])
     return rows
 
@@ -228,23 +230,22 @@ def _words(systems: Sequence[ComparedSystem], metric: str) -> Section:
 
 def _attention(runs: Mapping[str, Run], sentences: Sequence[int]) -> Section:
     """Returns the attention of each run that has a checkpoint, sentence by sentence."""
-    section = Section("Attention")
+    section, found = Section("Attention"), []
     without = [name for name, run in runs.items() if of_run(run.folder) is None]
     if without or not runs:
         section.left_out.append(f"there is no checkpoint of {', '.join(without) or 'any system'}")
-    pictures: dict[int, list[Picture]] = {number: [] for number in sentences}
-    for name in [name for name in runs if name not in without]:
-        try:
-            for number, picture in _attention_of(name, runs[name], sentences):
-                pictures[number].append(picture)
-        except UserError as error:
-            section.left_out.append(_without_folders(error))
-    section.pictures = [picture for of_sentence in pictures.values() for picture in of_sentence]
+    for name, run in runs.items():
+        if name not in without:
+            try:
+                found.append(_attention_of(name, run, sentences))
+            except UserError as error:
+                section.left_out.append(_without_folders(error))
+    section.pictures = list(chain(*zip(*found, strict=True)))
     return section
 
 
-def _attention_of(name: str, run: Run, sentences: Sequence[int]) -> Iterator[tuple[int, Picture]]:
-    """Yields each sentence with the attention of a run.
+def _attention_of(name: str, run: Run, sentences: Sequence[int]) -> list[Picture]:
+    """Returns the attention of a run, one picture a sentence.
 
     Raises:
         UserError: the text is not here, or the model has no attention
@@ -253,7 +254,9 @@ def _attention_of(name: str, run: Run, sentences: Sequence[int]) -> Iterator[tup
     if not any(trained.data.glob(f"{run.decoding.subset}.*")):
         raise UserError(f"{name}: its binarised test set is not here")
     subject = Subject(trained, subset=run.decoding.subset)
+    pictures = []
     for number in sentences:
         found = {name: matrix.measure(subject, index=number)}
         about = f"sentence {number}, {name}: attention in the last layers"
-        yield number, _picture(about, partial(matrix.draw, results=found))
+        pictures.append(_picture(about, partial(matrix.draw, results=found)))
+    return pictures

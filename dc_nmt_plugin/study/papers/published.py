@@ -73,6 +73,7 @@ def _is_of(entry: Entry, run: Run) -> bool:
     return (
         (entry.task, entry.arch) == (run.record.task, run.record.architecture)
         and entry.subset == run.decoding.subset
+        and not run.decoding.ensemble
         and entry.part == str(search.get("decode-with") or "main")
         and entry.decoding.get("mask_source_layers", "") == masked
         and not search.get("no-aux-fusion")  # no published number is without it

@@ -56,7 +56,8 @@ TEXT = "base good --reference ref.en --target-lang en"
 
 def test_scores_and_differences(folder, capsys):
     tokenised = TEXT.replace("--reference", "--tokenized --tokenized-reference")
-    report, printed = compare(folder, tokenised, capsys)
+    report, printed = compare(folder, f"{tokenised} --plot figure.svg", capsys)
+    assert "</svg>" in (folder / "figure.svg").read_text()
     assert report["metric"] == "multi-bleu" and "tok:none" in report["signature"]
     base, good = report["comparisons"]
     assert (base["name"], good["name"]) == ("base", "good")
