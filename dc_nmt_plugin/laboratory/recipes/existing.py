@@ -28,11 +28,13 @@ from ...text.segmentation import (
 )
 from ..raw_text import TextSettings
 from ..raw_text.preparation import load_truecaser, tokenise
-from .recipe import SET_ELSEWHERE, SPLITS, Recipe
+from .recipe import SET_ELSEWHERE, SPLITS
+from .sources import Sources
 from .splits import write_manifest
 
 CODES = "codes"  # folder in that of the recipe
 UNKNOWN = 0.05  # share of a sample's pieces; text like that of the dictionary has a thousandth
+UNSEEN = "⁇"  # an unknown piece of a reference; no translation has it, as in fairseq's score
 EPOCHS = 10  # of a fine-tuning
 SLOWER = 10  # times, than the run learned
 # kinds of flags that a fine-tuning does not take from its run, and flags of the learning rate
@@ -224,9 +226,12 @@ class Binarised:
         """
         from fairseq.data.data_utils import infer_language_pair
 
-        source, target = map(str, infer_language_pair(str(folder)))
+        source, target = infer_language_pair(str(folder))
+        if source is None:
+            raise UserError(f"--data-bin {folder}: has no set such as train.en-de.en.idx")
+        further = folder.glob(f"test[1-9].{source}-{target}.{source}.idx")
         pairs = {}
-        for split in SPLITS:
+        for split in (*SPLITS, *sorted(path.name.partition(".")[0] for path in further)):
             for language in (source, target):
                 side = _binarised(folder, split, (source, target), language)
                 if side is None:
@@ -257,10 +262,17 @@ def _binarised(folder: Path, split: str, languages: tuple[str, str], language: s
     return load_indexed_dataset(str(folder / f"{split}.{'-'.join(languages)}.{language}"))
 
 
-def write_decoded(recipe: Recipe, to: Path, sample: int | None) -> None:
-    """Writes the sets of binarised text but train, with joined pieces, as ``make_text`` does."""
+def write_decoded(sources: Sources, to: Path, sample: int | None) -> None:
+    """Writes the sets of binarised text but train, with joined pieces, as ``make_text`` does.
+
+    Raises:
+        UserError: a file is missing, or has changed since the recipe was made
+    """
     from fairseq.data import Dictionary
 
+    recipe = sources.recipe
+    for name in recipe.task.files:
+        sources.path(name)
     segmentation = next(iter(recipe.task.bpe.values()))
     join = SEGMENTERS[segmentation.segment].join
     counts = {split: recipe.split_parts(split)[0].lines or 0 for split in recipe.splits}
@@ -269,7 +281,7 @@ def write_decoded(recipe: Recipe, to: Path, sample: int | None) -> None:
         for split in recipe.splits[1:]:
             rows = _binarised(path.parent, split, recipe.pair, language)
             unknown = sum(int((row == dictionary.unk()).sum()) for row in rows)
-            lines = [join(dictionary.string(row)) for row in rows]
+            lines = [join(dictionary.string(row, unk_string=UNSEEN)) for row in rows]
             for folder in (to, to / "tokenised"):
                 write_lines(folder / f"{split}.{language}", lines)
             found = f"{counted(len(lines), 'line')}, {counted(unknown, 'unknown piece')} (<unk>)"

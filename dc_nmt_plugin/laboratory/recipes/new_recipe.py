@@ -107,7 +107,14 @@ def _check_contradictions(options: NewOptions) -> None:
 
 def _of_start(options: NewOptions, start: StartRun) -> NewOptions:
     """Returns the options with the architecture of a run, and how its text was prepared."""
-    tokenized = options.tokenized or bool(start.text and start.text.tokenizer == "none")
+    tokenized = options.tokenized
+    if start.text:
+        tokenized = start.text.tokenizer == "none"
+        if options.tokenized and not tokenized:
+            raise UsageError(
+                f"--tokenized: contradicts --from {start.path}, whose text is tokenised by "
+                f"{start.text.tokenizer}; give raw text"
+            )
     archs = [arch] if (arch := start.record.architecture) else []
     return dataclasses.replace(options, archs=archs, tokenized=tokenized)
 
@@ -166,7 +173,10 @@ def _write_binarised(folder: Path, options: NewOptions, binarised: Binarised) ->
     content = {
         "files": {name: _file(folder, path) for name, path in files.items()},
         "parts": {name: {"format": "binarised", "lines": lines} for name, lines in pairs.items()},
-        "splits": {split: [split] for split in SPLITS},
+        "splits": {
+            **{split: [split] for split in SPLITS},
+            "tests": {split: [split] for split in pairs if split not in SPLITS},
+        },
         "text": {"tokenizer": tokenizer},
     }
     notes = [
