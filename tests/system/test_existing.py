@@ -139,6 +139,7 @@ def test_codes_of_two_languages_in_their_order(here, capfd):
         (["--codes", codes[0], "--dictionary", codes[0]], "codes.en, line 1: '#version"),
         (["--dictionary", *dictionaries], "give the --codes that segmented its text"),
         (["--codes", *codes, "--bpe", "7"], "--bpe: contradicts --codes"),
+        (["--codes", *codes, "own/data/bpe/codes"], "architecture: 'own/data/bpe/codes' is not"),
     ):
         assert cli.main(["new", "refused", *words, *given]) in (1, 2), given
         assert problem in capfd.readouterr().err
@@ -149,6 +150,8 @@ def test_codes_of_two_languages_in_their_order(here, capfd):
     assert cli.main(["new", "refused", *given, "--dictionary", *dictionaries]) == 1
     assert "two/data/bin/dict.en.txt: " in capfd.readouterr().err
     given = ["--codes", *codes, "--dictionary", *dictionaries]
+    assert cli.main(["new", "like", *words, *given, "--like", "iwslt14_de_en"]) == 0
+    assert "2,048 tokens, separate dictionary" in capfd.readouterr().out
     assert cli.main(["new", "again", *words, *given]) == 0
     assert cli.main(["prepare", "again"]) == 0
     for name in ("train.en-de.en.bin", "train.en-de.de.bin", "dict.de.txt"):

@@ -58,13 +58,8 @@ class Existing:
         """Returns the files of a command line; two equal files are one for both languages.
 
         Raises:
-            UsageError: more than two files, or dictionaries without codes
+            UsageError: dictionaries without codes
         """
-        for flag, paths in (("--codes", codes), ("--dictionary", dictionaries)):
-            if len(paths) > 2:
-                raise UsageError(
-                    f"{flag}: {len(paths)} files; give one, or those of both languages"
-                )
         if dictionaries and not codes:
             raise UsageError("--dictionary: give the --codes that segmented its text, too")
         return cls(_folded(codes), _folded(dictionaries))
@@ -81,26 +76,32 @@ class Existing:
         one_dictionary = len(self.dictionaries or self.codes) == 1
         return {
             "segment": self.segmenter.name,
-            "codes": list(self._named_codes(languages)),
-            "dictionaries": list(_named("dict", self.dictionaries, ".txt", languages)),
+            "codes": [name for name in self._named(languages) if name.startswith("codes")],
+            "dictionaries": [name for name in self._named(languages) if name.startswith("dict")],
             "joint": len(self.codes) == 1,
             "dictionary": "joint" if one_dictionary else "separate",
         }
 
     def copied(self, folder: Path, languages: tuple[str, str]) -> dict[str, Path]:
         """Copies the files into the folder of a recipe; returns the recipe's name of each."""
-        named = self._named_codes(languages)
-        named |= _named("dict", self.dictionaries, ".txt", languages)
-        named |= _named("truecase", self.truecasers, "", languages)
+        named = self._named(languages)
         if named:
             (folder / CODES).mkdir()
         return {
             name: Path(shutil.copyfile(path, folder / CODES / name)) for name, path in named.items()
         }
 
-    def _named_codes(self, languages: tuple[str, str]) -> dict[str, Path]:
-        ending = self.segmenter.ending if self.codes else ""
-        return _named("codes", self.codes, ending, languages)
+    def _named(self, languages: tuple[str, str]) -> dict[str, Path]:
+        """Returns a recipe's name of each file: ``dict.txt``, or one with each language."""
+        named = {}
+        for kind, paths, ending in (
+            ("codes", self.codes, self.segmenter.ending if self.codes else ""),
+            ("dict", self.dictionaries, ".txt"),
+            ("truecase", self.truecasers, ""),
+        ):
+            for code, path in zip(languages, paths, strict=False):
+                named[f"{kind}.{code}{ending}" if len(paths) > 1 else f"{kind}{ending}"] = path
+        return named
 
     def check(
         self, sample: Sequence[tuple[str, str]], languages: tuple[str, str], text: TextSettings
@@ -167,25 +168,11 @@ def _listed(paths: Sequence[Path]) -> str:
     return " and ".join(map(str, paths))
 
 
-def _named(
-    kind: str, paths: Sequence[Path], ending: str, languages: tuple[str, str]
-) -> dict[str, Path]:
-    """Returns a recipe's name of each file: ``dict.txt``, or one with each language."""
-    if len(paths) == 1:
-        return {f"{kind}{ending}": paths[0]}
-    return {f"{kind}.{code}{ending}": path for code, path in zip(languages, paths, strict=False)}
-
-
 def _segmented(codes: Sequence[Path], sides: list[list[str]]) -> list[list[list[str]]]:
     """Returns the pieces of the lines of both sides."""
     pieces = []
     for path, side in zip(_both(codes), sides, strict=True):
-        try:
-            segment = load_codes(path)
-        except (SystemExit, UnicodeDecodeError):  # subword-nmt ends the program
-            raise UserError(
-                f"--codes {path}: is neither codes of subword-nmt nor a model of sentencepiece"
-            ) from None
+        segment = load_codes(path)
         pieces.append([segment(line).split() for line in side])
     return pieces
 

@@ -16,17 +16,10 @@ from ...errors import UsageError, UserError, counted, printable
 from ...files import folder_problem, making, sha256, write_parallel, write_text
 from ...flags import flag_name
 from ...text.lines import PACKED
-from ...text.segmentation import (
-    SEGMENTERS,
-    SENTENCEPIECE,
-)
+from ...text.segmentation import SEGMENTERS, SENTENCEPIECE
 from ..evaluation.metrics import default_bleu
 from ..raw_text import TextSettings
-from ..raw_text.checks import (
-    Scan,
-    shared_lines,
-    unseen_characters,
-)
+from ..raw_text.checks import Scan, shared_lines, unseen_characters
 from .existing import Binarised, Existing, StartRun
 from .formats import read_pairs
 from .held_out import SEED, lines_that_occur_once
@@ -208,8 +201,8 @@ def _write_recipe(
         settings = settings_by_size(choices.size, choices.joint, choices.metric)
     else:
         like = load(options.like)
-        notes += notes_of_like(like, archs)
         bpe = bpe_of_like(like, options, choices.given)
+        notes += notes_of_like(like, archs, bpe)
         settings = settings_of_like(like, "-".join(languages), choices.metric)
     recipe = {
         "title": f"{options.folder.resolve().name}, your own text",

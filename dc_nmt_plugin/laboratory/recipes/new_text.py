@@ -12,13 +12,7 @@ from ...errors import UsageError, UserError, counted, notify
 from ...files import write_text
 from ...text.languages import language
 from ...text.lines import PACKED
-from ..raw_text.checks import (
-    NOTHING,
-    Finding,
-    Scan,
-    refuse,
-    scan_groups,
-)
+from ..raw_text.checks import NOTHING, Finding, Scan, refuse, scan_groups
 from .downloaded import write_plain
 from .recipe import SPLITS, TAG
 
