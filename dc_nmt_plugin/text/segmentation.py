@@ -53,8 +53,13 @@ class SubwordNMT(Segmenter):
     def load(self, codes: Path) -> Callable[[str], str]:
         from subword_nmt.apply_bpe import BPE
 
-        with open(codes, encoding="utf-8") as stream:
-            bpe: Any = BPE(stream)
+        try:
+            with open(codes, encoding="utf-8") as stream:
+                bpe: Any = BPE(stream)
+        except (SystemExit, UnicodeDecodeError):  # subword-nmt ends the program
+            raise UserError(
+                f"{codes}: is neither codes of subword-nmt nor a model of sentencepiece"
+            ) from None
 
         @lru_cache(maxsize=1 << 18)  # most words of a text were there before
         def pieces(word: str) -> str:

@@ -17,7 +17,7 @@ from .parser import Parser, number, values_of
 if TYPE_CHECKING:
     from ..recipes.new_recipe import Added
 
-FILES = ("--train", "--valid", "--test")
+FILES = ("--train", "--valid", "--test", "--codes", "--dictionary")
 SETTINGS = ("repeat=", "tag=")  # of --add
 HELP = {
     "folder": "is made; also the recipe's name",

@@ -65,13 +65,12 @@ def _text(args: argparse.Namespace) -> None:
     from ..recipes.sources import Sources
     from ..recipes.splits import make_text
 
-    recipe = load(args.task)
-    if recipe.is_binarised:
+    sources = Sources(load(args.task), args.raw, args.downloads)
+    if sources.recipe.is_binarised:
         from ..recipes.existing import write_decoded
 
-        write_decoded(recipe, args.out, args.sample)
+        write_decoded(sources, args.out, args.sample)
         return
-    sources = Sources(recipe, args.raw, args.downloads)
     corpora = Corpora(sources, args.work, args.sample, args.any_counts)
     make_text(corpora, args.out)
     corpora.remove_texts()

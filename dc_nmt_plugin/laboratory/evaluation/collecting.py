@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...errors import UsageError, check_choices
-from ...flags import setting_name
+from ...flags import START, setting_name
 from ...modules.mechanisms import CHOOSING
 from ...runs.record import Score
 from ..finding import Run
@@ -204,6 +204,7 @@ def facts_of(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
         parameters=None if None in sizes else sum(filter(None, sizes)),
         parameters_counted=None not in counted and not members,
         updates=None if members else first.updates,
+        start=str(first.record.settings.get(START) or "") or None,
         seeds=len(runs),
         train_tokens_per_second=_mean_speed(training_speeds),
         decode_sentences_per_second=_mean_speed(decoding_speeds),

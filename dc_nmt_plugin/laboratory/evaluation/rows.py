@@ -25,6 +25,7 @@ class SystemFacts:
     parameters: int | None = None
     parameters_counted: bool = False  # in the checkpoints; else as recorded
     updates: int | None = None
+    start: str | None = None  # checkpoint that was fine-tuned
     seeds: int = 1
     train_tokens_per_second: float | None = None  # target tokens
     decode_sentences_per_second: float | None = None

@@ -234,6 +234,8 @@ def result_notes(table: ResultTable, code: str = "") -> list[str]:
     notes += _notes_on_conditions(others)
     for row in table.rows:
         notes += repeated_note(row.system.label, row.score.repeated)
+        if row.system.start:
+            notes.append(f"{row.system.label}: fine-tuned from {row.system.start}")
     notes += _notes_on_speeds(table) + _notes_on_published(table)
     return notes + _notes_on_recorded(table)
 

@@ -123,11 +123,8 @@ def check_codes(codes: Path, dictionary: Path) -> None:
     segmenter = segmenter_of_codes(codes)
     words = _words_of(dictionary, segmenter)
     some = words[:: -(-len(words) // LOOKED_UP) or 1]
-    try:
-        segment = load_codes(codes)
-        split = [word for word in some if segment(segmenter.join(word)) != word]
-    except (SystemExit, UnicodeDecodeError):  # subword-nmt ends the program
-        split = some
+    segment = load_codes(codes)
+    split = [word for word in some if segment(segmenter.join(word)) != word]
     if len(split) >= (1 - LEAST_WHOLE) * len(some):
         raise UserError(
             f"{codes}: is not the file that segmented the training text: it splits "

@@ -28,11 +28,13 @@ from ...text.segmentation import (
 )
 from ..raw_text import TextSettings
 from ..raw_text.preparation import load_truecaser, tokenise
-from .recipe import SET_ELSEWHERE, SPLITS, Recipe
+from .recipe import SET_ELSEWHERE, SPLITS
+from .sources import Sources
 from .splits import write_manifest
 
 CODES = "codes"  # folder in that of the recipe
 UNKNOWN = 0.05  # share of a sample's pieces; text like that of the dictionary has a thousandth
+UNSEEN = "⁇"  # an unknown piece of a reference; no translation has it, as in fairseq's score
 EPOCHS = 10  # of a fine-tuning
 SLOWER = 10  # times, than the run learned
 # kinds of flags that a fine-tuning does not take from its run, and flags of the learning rate
@@ -56,13 +58,8 @@ class Existing:
         """Returns the files of a command line; two equal files are one for both languages.
 
         Raises:
-            UsageError: more than two files, or dictionaries without codes
+            UsageError: dictionaries without codes
         """
-        for flag, paths in (("--codes", codes), ("--dictionary", dictionaries)):
-            if len(paths) > 2:
-                raise UsageError(
-                    f"{flag}: {len(paths)} files; give one, or those of both languages"
-                )
         if dictionaries and not codes:
             raise UsageError("--dictionary: give the --codes that segmented its text, too")
         return cls(_folded(codes), _folded(dictionaries))
@@ -79,26 +76,32 @@ class Existing:
         one_dictionary = len(self.dictionaries or self.codes) == 1
         return {
             "segment": self.segmenter.name,
-            "codes": list(self._named_codes(languages)),
-            "dictionaries": list(_named("dict", self.dictionaries, ".txt", languages)),
+            "codes": [name for name in self._named(languages) if name.startswith("codes")],
+            "dictionaries": [name for name in self._named(languages) if name.startswith("dict")],
             "joint": len(self.codes) == 1,
             "dictionary": "joint" if one_dictionary else "separate",
         }
 
     def copied(self, folder: Path, languages: tuple[str, str]) -> dict[str, Path]:
         """Copies the files into the folder of a recipe; returns the recipe's name of each."""
-        named = self._named_codes(languages)
-        named |= _named("dict", self.dictionaries, ".txt", languages)
-        named |= _named("truecase", self.truecasers, "", languages)
+        named = self._named(languages)
         if named:
             (folder / CODES).mkdir()
         return {
             name: Path(shutil.copyfile(path, folder / CODES / name)) for name, path in named.items()
         }
 
-    def _named_codes(self, languages: tuple[str, str]) -> dict[str, Path]:
-        ending = self.segmenter.ending if self.codes else ""
-        return _named("codes", self.codes, ending, languages)
+    def _named(self, languages: tuple[str, str]) -> dict[str, Path]:
+        """Returns a recipe's name of each file: ``dict.txt``, or one with each language."""
+        named = {}
+        for kind, paths, ending in (
+            ("codes", self.codes, self.segmenter.ending if self.codes else ""),
+            ("dict", self.dictionaries, ".txt"),
+            ("truecase", self.truecasers, ""),
+        ):
+            for code, path in zip(languages, paths, strict=False):
+                named[f"{kind}.{code}{ending}" if len(paths) > 1 else f"{kind}{ending}"] = path
+        return named
 
     def check(
         self, sample: Sequence[tuple[str, str]], languages: tuple[str, str], text: TextSettings
@@ -165,25 +168,11 @@ def _listed(paths: Sequence[Path]) -> str:
     return " and ".join(map(str, paths))
 
 
-def _named(
-    kind: str, paths: Sequence[Path], ending: str, languages: tuple[str, str]
-) -> dict[str, Path]:
-    """Returns a recipe's name of each file: ``dict.txt``, or one with each language."""
-    if len(paths) == 1:
-        return {f"{kind}{ending}": paths[0]}
-    return {f"{kind}.{code}{ending}": path for code, path in zip(languages, paths, strict=False)}
-
-
 def _segmented(codes: Sequence[Path], sides: list[list[str]]) -> list[list[list[str]]]:
     """Returns the pieces of the lines of both sides."""
     pieces = []
     for path, side in zip(_both(codes), sides, strict=True):
-        try:
-            segment = load_codes(path)
-        except (SystemExit, UnicodeDecodeError):  # subword-nmt ends the program
-            raise UserError(
-                f"--codes {path}: is neither codes of subword-nmt nor a model of sentencepiece"
-            ) from None
+        segment = load_codes(path)
         pieces.append([segment(line).split() for line in side])
     return pieces
 
@@ -224,9 +213,12 @@ class Binarised:
         """
         from fairseq.data.data_utils import infer_language_pair
 
-        source, target = map(str, infer_language_pair(str(folder)))
+        source, target = infer_language_pair(str(folder))
+        if source is None:
+            raise UserError(f"--data-bin {folder}: has no set such as train.en-de.en.idx")
+        further = folder.glob(f"test[1-9].{source}-{target}.{source}.idx")
         pairs = {}
-        for split in SPLITS:
+        for split in (*SPLITS, *sorted(path.name.partition(".")[0] for path in further)):
             for language in (source, target):
                 side = _binarised(folder, split, (source, target), language)
                 if side is None:
@@ -257,10 +249,17 @@ def _binarised(folder: Path, split: str, languages: tuple[str, str], language: s
     return load_indexed_dataset(str(folder / f"{split}.{'-'.join(languages)}.{language}"))
 
 
-def write_decoded(recipe: Recipe, to: Path, sample: int | None) -> None:
-    """Writes the sets of binarised text but train, with joined pieces, as ``make_text`` does."""
+def write_decoded(sources: Sources, to: Path, sample: int | None) -> None:
+    """Writes the sets of binarised text but train, with joined pieces, as ``make_text`` does.
+
+    Raises:
+        UserError: a file is missing, or has changed since the recipe was made
+    """
     from fairseq.data import Dictionary
 
+    recipe = sources.recipe
+    for name in recipe.task.files:
+        sources.path(name)
     segmentation = next(iter(recipe.task.bpe.values()))
     join = SEGMENTERS[segmentation.segment].join
     counts = {split: recipe.split_parts(split)[0].lines or 0 for split in recipe.splits}
@@ -269,7 +268,7 @@ def write_decoded(recipe: Recipe, to: Path, sample: int | None) -> None:
         for split in recipe.splits[1:]:
             rows = _binarised(path.parent, split, recipe.pair, language)
             unknown = sum(int((row == dictionary.unk()).sum()) for row in rows)
-            lines = [join(dictionary.string(row)) for row in rows]
+            lines = [join(dictionary.string(row, unk_string=UNSEEN)) for row in rows]
             for folder in (to, to / "tokenised"):
                 write_lines(folder / f"{split}.{language}", lines)
             found = f"{counted(len(lines), 'line')}, {counted(unknown, 'unknown piece')} (<unk>)"

@@ -16,17 +16,10 @@ from ...errors import UsageError, UserError, counted, printable
 from ...files import folder_problem, making, sha256, write_parallel, write_text
 from ...flags import flag_name
 from ...text.lines import PACKED
-from ...text.segmentation import (
-    SEGMENTERS,
-    SENTENCEPIECE,
-)
+from ...text.segmentation import SEGMENTERS, SENTENCEPIECE
 from ..evaluation.metrics import default_bleu
 from ..raw_text import TextSettings
-from ..raw_text.checks import (
-    Scan,
-    shared_lines,
-    unseen_characters,
-)
+from ..raw_text.checks import Scan, shared_lines, unseen_characters
 from .existing import Binarised, Existing, StartRun
 from .formats import read_pairs
 from .held_out import SEED, lines_that_occur_once
@@ -107,7 +100,14 @@ def _check_contradictions(options: NewOptions) -> None:
 
 def _of_start(options: NewOptions, start: StartRun) -> NewOptions:
     """Returns the options with the architecture of a run, and how its text was prepared."""
-    tokenized = options.tokenized or bool(start.text and start.text.tokenizer == "none")
+    tokenized = options.tokenized
+    if start.text:
+        tokenized = start.text.tokenizer == "none"
+        if options.tokenized and not tokenized:
+            raise UsageError(
+                f"--tokenized: contradicts --from {start.path}, whose text is tokenised by "
+                f"{start.text.tokenizer}; give raw text"
+            )
     archs = [arch] if (arch := start.record.architecture) else []
     return dataclasses.replace(options, archs=archs, tokenized=tokenized)
 
@@ -166,7 +166,10 @@ def _write_binarised(folder: Path, options: NewOptions, binarised: Binarised) ->
     content = {
         "files": {name: _file(folder, path) for name, path in files.items()},
         "parts": {name: {"format": "binarised", "lines": lines} for name, lines in pairs.items()},
-        "splits": {split: [split] for split in SPLITS},
+        "splits": {
+            **{split: [split] for split in SPLITS},
+            "tests": {split: [split] for split in pairs if split not in SPLITS},
+        },
         "text": {"tokenizer": tokenizer},
     }
     notes = [
@@ -198,8 +201,8 @@ def _write_recipe(
         settings = settings_by_size(choices.size, choices.joint, choices.metric)
     else:
         like = load(options.like)
-        notes += notes_of_like(like, archs)
         bpe = bpe_of_like(like, options, choices.given)
+        notes += notes_of_like(like, archs, bpe)
         settings = settings_of_like(like, "-".join(languages), choices.metric)
     recipe = {
         "title": f"{options.folder.resolve().name}, your own text",

@@ -13,16 +13,9 @@ from msgspec.structs import replace
 
 from ...errors import UserError
 from ...text.languages import is_spaceless
-from ...text.segmentation import (
-    SEGMENTERS,
-    SENTENCEPIECE,
-    SUBWORD_NMT,
-    Segmenter,
-)
+from ...text.segmentation import SEGMENTERS, SENTENCEPIECE, SUBWORD_NMT, Segmenter
 from ..evaluation.metrics import METRICS, default_bleu
-from ..raw_text.checks import (
-    RARE,
-)
+from ..raw_text.checks import RARE
 from ..raw_text.tokenizers import detokenize, tokenize
 from .new_text import NewOptions
 from .recipe import Recipe, set_values
@@ -278,8 +271,8 @@ def settings_of_like(like: Recipe, pair: str, metric: str) -> dict[str, Any]:
     return entries
 
 
-def notes_of_like(like: Recipe, archs: Sequence[str]) -> list[str]:
-    """Returns lines about what is taken of it, and what is not."""
+def notes_of_like(like: Recipe, archs: Sequence[str], bpe: dict[str, Any]) -> list[str]:
+    """Returns lines about what is taken of it, and what is not; `bpe` is of :func:`bpe_of_like`."""
     notes = [
         f"like {like.name} ({like.task.title}): its segmentation, sizes, updates, batches, dropout "
         "and decoding are taken; its text, how that was prepared and cleaned, its test sets and "
@@ -287,9 +280,9 @@ def notes_of_like(like: Recipe, archs: Sequence[str]) -> list[str]:
     ]
     for arch in archs:
         settings = settings_of(like, arch)
-        bpe = like.task.bpe[settings.bpe]
+        dictionary = bpe[settings.bpe].get("dictionary", "joint")
         notes.append(
             f"{arch}: trained as {settings.arch}, {settings.updates:,} updates of "
-            f"{settings.tokens:,} tokens, {bpe.dictionary} dictionary; {settings.source}"
+            f"{settings.tokens:,} tokens, {dictionary} dictionary; {settings.source}"
         )
     return notes

@@ -20,7 +20,7 @@ from .done import (
     update_checkpoints,
 )
 from .plan import chosen_settings, planned_run
-from .planned import PLUGIN, Experiment, PlannedDecoding, flag_words, words_of_run
+from .planned import PLUGIN, Experiment, PlannedDecoding, PlannedRun, flag_words, words_of_run
 from .recipe import Recipe, load
 from .settings import TaskSettings
 
@@ -43,7 +43,7 @@ def plan_decoding(experiment: Experiment, flags: tuple[str, ...] = ()) -> Planne
     run = planned_run(recipe, experiment, settings)
     ensemble, name = _ensemble_of(experiment), experiment.decoding
     if ensemble:  # a row of a table never looks like one of a single model
-        name = "ensemble." + (name or "_".join(run.folder.name for run in ensemble))
+        name = "ensemble." + (name or "_".join(_named_beside(run, other) for other in ensemble))
         name = re.sub(r"[^\w.]", "_", name)
     if not re.fullmatch(r"[\w.]*", name) or name in recipe.splits:
         raise UsageError(
@@ -74,6 +74,14 @@ def _ensemble_of(experiment: Experiment) -> tuple[TrainedRun, ...]:
     from ..inference.trained_run import find_runs  # with torch
 
     return tuple(find_runs(experiment.ensemble))
+
+
+def _named_beside(run: PlannedRun, other: TrainedRun) -> str:
+    """Returns the name of another run; a fine-tuned one is often called as that of its start."""
+    folder = other.folder.resolve()
+    if folder.parent == run.folder.resolve().parent:
+        return folder.name
+    return f"{folder.parent.name}_{folder.name}"
 
 
 def _score_flags(recipe: Recipe, settings: TaskSettings, raw: Path, split: str) -> tuple[str, ...]:
