@@ -41,14 +41,7 @@ def flag(
     below: float | None = None,
     negatable: bool = False,
 ) -> Any:
-    """Returns a setting for the body of a configuration, which gives it name and type.
-
-    Args:
-        default: value without the flag
-        text: its help; the valid values are added to it
-        one_of, at_least, below: see :class:`~..modules.mechanisms.Option`
-        negatable: see :class:`ModelSetting`
-    """
+    """Returns a :class:`ModelSetting` for the body of a configuration: this gives name and type."""
     return ModelSetting("", default, text, one_of, at_least, below, negatable=negatable)
 
 

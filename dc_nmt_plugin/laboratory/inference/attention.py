@@ -64,12 +64,8 @@ def recorded_batch(
 ) -> Records:
     """Returns everything that all modules record of a batch, auxiliary decoders included.
 
-    Keeps the attention weights of all layers, so the batch should be small.
-
-    Args:
-        loaded: the model
-        sample: one of fairseq's batches
-        names: of the tensors to record; None for all
+    Keeps the attention weights of all layers, so the batch should be small. `names` are those of
+    the tensors to record; None for all.
     """
     with recording(loaded.model, names) as records:
         main_states(loaded, sample, with_auxiliary=True)
@@ -158,9 +154,7 @@ def attentions_of(
     """Returns every attention of a model for one sentence, the encoder's first.
 
     Args:
-        loaded: the model
-        dataset: of fairseq
-        row: of the sentence in it
+        row: of the sentence in fairseq's `dataset`
         target: pieces of the target sentence to force; None: the model's own translation
         name: of the sentence, for messages
 

@@ -94,12 +94,6 @@ class AttentionSpans:
 def measure(subject: Subject, *, of: str | None = None, keys: str = "all") -> AttentionSpans:
     """Returns means by head and layer; distances only where both sides have the same positions.
 
-    Args:
-        subject: model and text
-        of: a key of :data:`.ATTENTION_KINDS`; None: the encoder's self-attention, or the
-            one attention of a recurrent model
-        keys: a key of :data:`.KEYS`
-
     Raises:
         UserError: fairseq's own model, or a recurrent one without self-attention
     """

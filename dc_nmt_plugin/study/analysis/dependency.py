@@ -95,11 +95,6 @@ def measure(subject: Subject, *, index: int | None = None) -> Dependency:
     Translates greedily, then forces the translation with and without fusion. The means over heads
     and sentences are eqs (4.5) and (4.7).
 
-    Args:
-        subject: model and text
-        index: number of the sentence to return word by word, from 1; None: the first of the
-            sentences that are used
-
     Raises:
         UserError: a model without fusion
     """

@@ -77,13 +77,7 @@ class LengthScores:
 
 
 def measure(subject: Subject, *, unit: str = "words", edges: Sequence[int] = EDGES) -> LengthScores:
-    """Translates, and returns BLEU of every group.
-
-    Args:
-        subject: model and text
-        unit: of the lengths, words or pieces
-        edges: first lengths of the groups, rising; a group of shorter sentences comes before them
-    """
+    """Translates, and returns BLEU of every group; the first one is shorter than all `edges`."""
     lengths = _lengths(subject, unit)
     score = TextScore(subject)
     translations = subject.translate()

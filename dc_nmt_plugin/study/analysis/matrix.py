@@ -52,15 +52,7 @@ def measure(
     of: Sequence[str] | None = None,
     heads: str = "mean",
 ) -> Matrices:
-    """Runs one sentence, and returns the chosen matrices.
-
-    Args:
-        subject: model, and text unless there is a sentence
-        sentence: tokenised like the data
-        index: number of the sentence in the text, from 1
-        of: names or patterns of attentions; None: the last layer of every kind
-        heads: mean, all, or the number of a head from 1
-    """
+    """Runs one sentence, and returns the chosen matrices."""
     if sentence is None:
         dataset, row = subject.dataset, (index or 1) - 1
         name = f"sentence {row + 1}"

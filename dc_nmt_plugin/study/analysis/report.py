@@ -62,13 +62,9 @@ def layer_table(
     rows: Sequence[tuple[list[str], Mapping[int, float]]],
     form: str,
 ) -> Table:
-    """Returns a table with a column for each layer.
+    """Returns a table with a column for each layer, after those of `header`.
 
-    Args:
-        title: of the table
-        header: names of the columns before the layers
-        rows: first cells, and layer → value
-        form: of the values, as for :func:`format`
+    A row has its first cells, and layer → value; `form` is that of :func:`format`.
     """
     layers = sorted({layer for _, values in rows for layer in values})
     table = Table(title, [*header, *(f"layer {layer}" for layer in layers)])

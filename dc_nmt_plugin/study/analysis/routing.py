@@ -94,10 +94,6 @@ class _Sums:
 def measure(subject: Subject, *, zero: float = ZERO) -> Routing:
     """Returns entropy of Λ by length, share of zero weights, and norms of the two parts.
 
-    Args:
-        subject: model and text
-        zero: weights below this value count as zero
-
     Raises:
         UserError: a model without cross aggregation that routes
     """

@@ -64,12 +64,6 @@ def measure(
 ) -> Trees:
     """Returns the trees of Algorithm 1, and ParsEval against given trees.
 
-    Args:
-        subject: model and text
-        text: one of :data:`.TEXTS`
-        trees: file with a bracketed tree of each sentence in a line
-        index: number of the sentence to draw, from 1; None: the first that is used
-
     Raises:
         UserError: a model without such attention, or trees that do not fit the text
     """

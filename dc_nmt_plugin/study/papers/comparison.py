@@ -67,9 +67,6 @@ class ComparedNumber:
 def compared_numbers(item: Item, rows: Sequence[str], seeds: Sequence[int]) -> list[ComparedNumber]:
     """Returns every number of an item that runs can give, in its order; none for analyses alone.
 
-    Args:
-        rows: as of :func:`entries_of`
-
     Raises:
         UserError: no such row, or nothing of the item can be run
     """

@@ -116,12 +116,7 @@ def has_run(entry: Entry) -> bool:
 
 
 def size_of(runs: Sequence[NeededTraining], max_update: int | None = None) -> str:
-    """Returns the size of training runs: updates, tokens with padding, largest model.
-
-    Args:
-        runs: each as often as it runs
-        max_update: number of updates of each, in place of the recipe's
-    """
+    """Returns the size of training runs: updates, tokens with padding, largest model."""
     known = counted_parameters()
     updates = tokens = 0
     for training in runs:

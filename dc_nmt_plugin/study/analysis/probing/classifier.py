@@ -45,14 +45,7 @@ SETTINGS = {
 
 
 class Probe(nn.Module):
-    """Linear, dropout, sigmoid, linear: SentEval's classifier with a hidden layer.
-
-    Args:
-        dim: width of the sentence vectors
-        hidden: width of the hidden layer
-        classes: number of classes
-        dropout: probability
-    """
+    """Linear, dropout, sigmoid, linear: SentEval's classifier with a hidden layer."""
 
     def __init__(self, dim: int, hidden: int, classes: int, dropout: float) -> None:
         super().__init__()
@@ -85,11 +78,7 @@ class Chosen:
 def probe(data: Data, classes: int, setting: Setting, seed: int = 1) -> Chosen:
     """Trains every classifier of the grid, and returns the best on validation.
 
-    Args:
-        data: the three splits
-        classes: number of classes
-        setting: how
-        seed: of initial weights and batches
+    `seed` decides the initial weights and the batches.
     """
     trained = [
         _train(data, classes, setting, hidden, dropout, seed)

@@ -66,12 +66,7 @@ class ProbingTask:
 
 
 def read_tasks(folder: Path, only: Sequence[str]) -> list[ProbingTask]:
-    """Reads SentEval's files ``data/probing/*.txt``: lines with split, class, sentence, by tabs.
-
-    Args:
-        folder: with the files
-        only: names of tasks; empty for all
-    """
+    """Reads SentEval's files ``data/probing/*.txt``: lines with split, class, sentence, by tabs."""
     return [_read(folder / FILES[name], name) for name in only or TASKS]
 
 
