@@ -119,11 +119,6 @@ class NoiseInEvaluation(SelfAttention):
         return logits + 0.1 * torch.randn_like(logits)
 
 
-class DropsInEvaluation(SelfAttention):
-    def weights(self, weights, flow):
-        return nn.functional.dropout(weights, self.dropout)
-
-
 class OtherGenerator(SelfAttention):
     """Its noise is not that of torch's generator."""
 
@@ -314,7 +309,6 @@ FAULTS = {
     MeanOverSentences: ("padding", "depend on padding"),
     EndsAt40: ("lengths", "of 60 tokens: IndexError: .*test_check_mechanism.py, line "),
     NoiseInEvaluation: ("determinism", "random in evaluation"),
-    DropsInEvaluation: ("determinism", "random in evaluation"),
     OtherGenerator: ("determinism", "random numbers are not torch's"),
     SetsTheSeed: ("initial weights", "sets the seed"),
     OtherWeights: ("initial weights", "self_attn.scale differs in two models"),

@@ -183,13 +183,8 @@ def test_dropout_outside_training_is_refused():
 @pytest.mark.parametrize(
     "settings, words",
     [
-        (
-            {"decoder_self_attention": "cross_aggregation"},
-            ["--decoder-self-attention: 'cross_aggregation' is not one of standard"],
-        ),
         ({"source_features": "top", "source_layers": 2}, ["--source-layers: 2", "top"]),
         ({"source_features": "c-agg", "source_layers": 1}, ["--source-layers: c-agg of 1"]),
-        ({"source_features": "m-00", "source_layers": 3}, ["--source-layers: 3", "1-2"]),
         ({"aux_fusion": True}, ["--aux-fusion", "--aux-layers"]),
         ({"aux_layers": "2"}, ["--aux-layers: '2'", "valid: 1-1"]),
         (

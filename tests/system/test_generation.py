@@ -69,25 +69,6 @@ def test_scores_are_those_of_a_full_forward_pass(arch, systems):
         assert float(row["score"]) == pytest.approx(float(scores.sum()) / length**ALPHA, abs=1e-4)
 
 
-@pytest.mark.parametrize("arch", SEVERAL)
-def test_a_beam_of_one_is_greedy_search(arch, systems):
-    """By hand: the likeliest next token of the full forward pass, again and again."""
-    loaded_task, model, batch = systems(arch)
-    eos, pad = loaded_task.target_dictionary.eos(), loaded_task.target_dictionary.pad()
-    sources = batch["net_input"]["src_tokens"]
-    longest = sources.size(1) + 3  # max_len_a * width + max_len_b
-    for source, rows in zip(sources, search(loaded_task, [model], batch, beam=1), strict=True):
-        source = source[source.ne(loaded_task.source_dictionary.pad())].unsqueeze(0)
-        tokens = [eos]
-        while len(tokens) == 1 or (tokens[-1] != eos and len(tokens) <= longest):
-            with torch.no_grad():
-                logits, _ = model(source, None, torch.tensor([tokens]))
-            logits[0, -1, [pad, eos] if len(tokens) == 1 else pad] = -torch.inf
-            tokens.append(int(logits[0, -1].argmax()))
-        tokens += [eos] if tokens[-1] != eos else []
-        assert rows[0]["tokens"].tolist() == tokens[1:]
-
-
 def test_an_ensemble_of_two_architectures_averages_their_probabilities(systems):
     loaded_task, first, batch = systems("transformer_dc")
     _, second, _ = systems("transformer_ms_aux_aif")
