@@ -210,10 +210,7 @@ def class_digest(class_: type) -> str:
 def _statements(file: Path, name: str | None, read: set[Path]) -> list[str]:
     """Returns the statements that define a name in a file of Python, with all that they use.
 
-    Args:
-        file: of Python
-        name: of the class; None: all statements of the file
-        read: files that are read already; this one is added
+    Without a name, all statements. `read` has the files that are read already, and gets this one.
     """
     read.add(file)
     tree = ast.parse(file.read_bytes())

@@ -96,11 +96,7 @@ def measure(subject: Subject, *, unit: str = "words", edges: Sequence[int] = EDG
 
 
 def _lengths(subject: Subject, unit: str) -> list[int]:
-    """Returns the length of each source sentence.
-
-    Raises:
-        UsageError: words of a language without spaces between them
-    """
+    """Returns the length of each source sentence."""
     all_pieces = subject.sentence_pieces("encoder").values()
     if unit == "pieces":
         return [len(pieces) for pieces in all_pieces]
