@@ -55,16 +55,6 @@ def test_ground_rules(name):
     check_decoding(net)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_the_loss_does_not_depend_on_the_batch(name):
-    net = model(name)
-    source, target = sentences(LENGTHS), sentences([4, 6, 2], seed=5)
-    criterion = JointLossCriterion(task(), False, 0.1)
-    together, _, _ = criterion(net, sample(source, target))
-    separate = sum(criterion(net, sample([source[i]], [target[i]]))[0] for i in range(len(source)))
-    assert together.item() == pytest.approx(separate.item(), rel=1e-5)
-
-
 @pytest.mark.parametrize("name", CHOSEN)
 def test_every_parameter_gets_a_finite_gradient(name):
     """Distributed training waits for each; with checkpointed activations it is the same one."""
