@@ -21,15 +21,10 @@ ConfigT = TypeVar("ConfigT", bound="CheckedConfig")
 
 @dataclass(frozen=True)
 class ModelSetting(Option):
-    """A setting of a model.
+    """A setting of a model."""
 
-    Attributes:
-        kind: type of its values: bool, int, float or str
-        negatable: an architecture may set it, and ``--no-NAME`` then switches it off
-    """
-
-    kind: type = str
-    negatable: bool = False
+    kind: type = str  # type of its values: bool, int, float or str
+    negatable: bool = False  # an architecture may set it, and --no-NAME then switches it off
 
 
 def flag(

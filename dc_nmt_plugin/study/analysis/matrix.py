@@ -22,19 +22,12 @@ MOST = 120  # panels; programs cannot open a larger picture
 
 @dataclass(frozen=True)
 class HeadWeights:
-    """The weights of one attention, of a head or of their mean.
+    """The weights of one attention, of a head or of their mean."""
 
-    Attributes:
-        attention: its name, such as ``decoder.4.source``
-        head: such as ``head 2``; empty where there is one head
-        queries: pieces of the rows
-        keys: pieces of the columns
-    """
-
-    attention: str
-    head: str
-    queries: list[str]
-    keys: list[str]
+    attention: str  # its name, such as decoder.4.source
+    head: str  # such as head 2; empty where there is one head
+    queries: list[str]  # pieces of the rows
+    keys: list[str]  # pieces of the columns
     weights: list[list[float]]
 
 

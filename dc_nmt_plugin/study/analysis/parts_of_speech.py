@@ -36,16 +36,11 @@ class WordGates:
 
 @dataclass(frozen=True)
 class TaggedGates:
-    """Mean gates of the words of one side.
-
-    Attributes:
-        tags: part of speech → its words, content words first
-        all: words
-    """
+    """Mean gates of the words of one side."""
 
     side: str
-    tags: dict[str, WordGates]
-    all: WordGates
+    tags: dict[str, WordGates]  # part of speech → its words, content words first
+    all: WordGates  # of all words
 
 
 class _GateSums:

@@ -12,19 +12,12 @@ HIDDEN = {"hidden": True}
 
 @dataclass(frozen=True)
 class Table:
-    """Holds a table of text cells.
+    """Holds a table of text cells."""
 
-    Attributes:
-        title: above it, with the quantity and units
-        header: names of the columns
-        rows: cells
-        notes: lines under it
-    """
-
-    title: str
-    header: Sequence[str]
+    title: str  # above it, with the quantity and units
+    header: Sequence[str]  # names of the columns
     rows: list[list[str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # lines under it
 
 
 def as_facts(result: Any) -> Any:

@@ -26,32 +26,22 @@ WIDTH = 8.0  # inches of the figure
 
 @dataclass(frozen=True)
 class SentenceTree:
-    """The tree of one sentence.
+    """The tree of one sentence."""
 
-    Attributes:
-        number: of the sentence, from 1
-        chunks: spans of :func:`.brackets.split`
-    """
-
-    number: int
+    number: int  # of the sentence, from 1
     words: list[str]
-    chunks: list[Span]
+    chunks: list[Span]  # as of brackets.split
 
 
 @dataclass(frozen=True)
 class Trees:
-    """The trees of one model.
+    """The trees of one model."""
 
-    Attributes:
-        words, chunks: their numbers in all sentences
-        shown: sentence to draw
-        parseval: our trees, and right-branching trees, against given trees; None without these
-    """
-
-    words: int
+    words: int  # of all sentences
     chunks: int
     sentences: list[SentenceTree]
-    shown: SentenceTree = field(metadata=HIDDEN)
+    shown: SentenceTree = field(metadata=HIDDEN)  # sentence to draw
+    # our trees, and right-branching trees, against given trees; None without these
     parseval: dict[str, dict[str, float]] | None = None
 
 
