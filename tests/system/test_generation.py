@@ -8,11 +8,7 @@ import pytest
 import torch
 from commands import run
 from fairseq import checkpoint_utils
-from fairseq.models.transformer import TransformerModel as StockTransformer
-from fairseq.models.transformer import base_architecture
 from systems import FAMILIES, SOURCE, SPLITS, generation, task
-
-from dc_nmt_plugin.models.transformer.stock import plugin_to_stock
 
 SEVERAL = ["transformer_dc", "transformer_ms_aux_aif"]
 ALPHA = 0.6
@@ -77,26 +73,6 @@ def test_an_ensemble_of_two_architectures_averages_their_probabilities(systems):
     for row, one, other in zip(best, *scores, strict=True):
         mean = ((one.exp() + other.exp()) / 2).log()
         assert torch.allclose(row["positional_scores"], mean, atol=1e-5)
-
-
-def test_the_stock_transformer_finds_the_same_hypotheses(corpus, systems):
-    loaded_task, ours, batch = systems("transformer_standard")
-    flags = argparse.Namespace(share_all_embeddings=True, encoder_layers=2, decoder_layers=1)
-    for side in ("encoder", "decoder"):
-        for name, value in (
-            ("embed_dim", WIDTH),
-            ("ffn_embed_dim", 2 * WIDTH),
-            ("attention_heads", 2),
-        ):
-            setattr(flags, f"{side}_{name}", value)
-    base_architecture(flags)
-    stock = StockTransformer.build_model(flags, loaded_task)
-    stock.load_state_dict(plugin_to_stock(ours.state_dict()))
-    expected = search(loaded_task, [stock.eval()], batch, beam=5)
-    for left, right in zip(search(loaded_task, [ours], batch, beam=5), expected, strict=True):
-        for one, other in zip(left, right, strict=True):
-            assert one["tokens"].tolist() == other["tokens"].tolist()
-            assert float(one["score"]) == pytest.approx(float(other["score"]), abs=1e-5)
 
 
 def test_length_penalty_of_generate_and_interactive(corpus, lively, tmp_path):
