@@ -279,9 +279,11 @@ def _settings_of_fairseq() -> frozenset[str]:
     logging.root.setLevel(level)  # fairseq.models.wav2vec sets DEBUG when it is imported
     names: set[str] = set()
     for group, stored in ConfigStore.instance().repo.items():
-        nodes = stored.values() if isinstance(stored, dict) else [stored]
-        for node in nodes if group != "model" else ():
-            names.update(map(str, node.node) if OmegaConf.is_dict(node.node) else ())
+        if group in ("hydra", "model"):  # Hydra's own, and all architectures
+            continue
+        for entry in stored.values() if isinstance(stored, dict) else [stored]:
+            if OmegaConf.is_dict(entry.node):
+                names.update(map(str, entry.node))
     return frozenset(names)
 
 

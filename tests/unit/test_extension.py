@@ -4,6 +4,7 @@ import sys
 from itertools import count
 
 import pytest
+from hydra.core.config_store import ConfigStore
 
 from dc_nmt_plugin import extension
 from dc_nmt_plugin.cli import main
@@ -24,6 +25,9 @@ def folder(tmp_path, monkeypatch):
     # a folder enters the variable: without a value before, delenv alone would not take that back
     monkeypatch.setenv(extension.VARIABLE, "")
     monkeypatch.delenv(extension.VARIABLE)
+    # as after a call of Hydra, whose groups are groups of groups
+    ConfigStore.instance().store("disabled", {}, group="hydra/job_logging")
+    extension._settings_of_fairseq.cache_clear()
     # fairseq's registry keeps what it has, so nothing is registered there
     monkeypatch.delitem(sys.modules, "dc_nmt_plugin.models.registry")
 
