@@ -9,7 +9,6 @@ or when ``dc-nmt check-mechanism`` builds the class.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import functools
 import hashlib
@@ -25,7 +24,7 @@ from typing import Any, TypeVar
 
 from .errors import UsageError, UserError
 from .files import code_folder
-from .flags import TRANSFORMER, flag_name, listed, setting_name
+from .flags import TRANSFORMER, flag_name, listed
 from .flags import USER_DIR_VARIABLE as VARIABLE
 from .modules.mechanisms import (
     SELF_ATTENTIONS,
@@ -39,13 +38,8 @@ from .modules.mechanisms import (
     mechanisms,
 )
 
-# what the builder of a model knows, by the names of arguments
-_OF_SELF_ATTENTION = ("embed_dim", "num_heads", "dropout", "bias")
-_ON_REQUEST = ("layer", "residual_dropout")
-_OF_AGGREGATION = ("embed_dim", "num_layers", "ffn_dim", "dropout")
-_OF_ATTENTION = ("embed_dim", "source_dim", "num_heads", "num_layers", "dropout", "bias")
-# attributes that a module gets after __init__, from the builder or from torch
-_SET_LATER = ("positions", "head_dim", "training")
+# arguments that a model gives to every self-attention
+_GIVEN = ("embed_dim", "num_heads", "dropout", "bias")
 
 Class = TypeVar("Class", bound=type)
 
@@ -150,7 +144,7 @@ def register_self_attention(
             source=class_digest(class_),
             encoder_only=encoder_only,
         )
-        _check(kind, (*_OF_SELF_ATTENTION, *_ON_REQUEST), needed=_OF_SELF_ATTENTION)
+        _check(kind, _GIVEN)
         SELF_ATTENTIONS[name] = kind
         return class_
 
@@ -182,7 +176,6 @@ def register_source_feature(
     def register(class_: Class) -> Class:
         from .modules.layer_aggregation import Aggregation
 
-        aggregates = issubclass(class_, Aggregation)
         feature = SourceFeature(
             name,
             class_,
@@ -191,9 +184,9 @@ def register_source_feature(
             folder=code_folder(class_.__module__),
             reference=reference,
             source=class_digest(class_),
-            aggregates=aggregates,
+            aggregates=issubclass(class_, Aggregation),
         )
-        _check(feature, _OF_AGGREGATION if aggregates else _OF_ATTENTION)
+        _check(feature)
         SOURCE_FEATURES[name] = feature
         return class_
 
@@ -217,10 +210,7 @@ def class_digest(class_: type) -> str:
 def _statements(file: Path, name: str | None, read: set[Path]) -> list[str]:
     """Returns the statements that define a name in a file of Python, with all that they use.
 
-    Args:
-        file: of Python
-        name: of the class; None: all statements of the file
-        read: files that are read already; this one is added
+    Without a name, all statements. `read` has the files that are read already, and gets this one.
     """
     read.add(file)
     tree = ast.parse(file.read_bytes())
@@ -275,45 +265,34 @@ def _is_text(step: ast.stmt) -> bool:
 
 @functools.cache
 def _settings_of_fairseq() -> frozenset[str]:
-    """Returns the settings that fairseq's flags give, of all tasks, losses and optimizers.
+    """Returns the settings of fairseq's programs, and of its tasks, losses and optimizers.
 
-    A model's flags come before those of the optimizer, and fairseq then leaves out a flag of the
-    same name: ``--adam-eps`` of a mechanism ``adam`` would be the ε of Adam.
+    Of two flags of one name, fairseq keeps the first without a word: ``--adam-eps`` of a mechanism
+    ``adam`` would be the ε of Adam.
     """
     level = logging.root.level
-    from fairseq import options
-    from fairseq.dataclass.utils import gen_parser_from_dataclass
-    from fairseq.registry import REGISTRIES
-    from fairseq.tasks import TASK_REGISTRY
+    from hydra.core.config_store import ConfigStore
+    from omegaconf import OmegaConf
 
     from . import criterions, tasks  # noqa: F401  which register those of this package
 
     logging.root.setLevel(level)  # fairseq.models.wav2vec sets DEBUG when it is imported
-    command_line = sys.argv
-    sys.argv = command_line[:1]  # fairseq imports the folder of --user-dir again
-    try:
-        parsers = [options.get_training_parser(), options.get_generation_parser()]
-    finally:
-        sys.argv = command_line
-    classes = [class_ for group in REGISTRIES.values() for class_ in group["registry"].values()]
-    for class_ in [*TASK_REGISTRY.values(), *classes]:
-        parsers.append(argparse.ArgumentParser(add_help=False, conflict_handler="resolve"))
-        if hasattr(class_, "add_args"):
-            class_.add_args(parsers[-1])
-        elif getattr(class_, "__dataclass", None):
-            gen_parser_from_dataclass(parsers[-1], getattr(class_, "__dataclass")())
-    actions = [action for parser in parsers for action in parser._actions]
-    flags = {setting_name(flag) for action in actions for flag in action.option_strings}
-    return frozenset(flags.union(action.dest for action in actions))
+    names: set[str] = set()
+    for group, stored in ConfigStore.instance().repo.items():
+        if group in ("hydra", "model"):  # Hydra's own, and all architectures
+            continue
+        for entry in stored.values() if isinstance(stored, dict) else [stored]:
+            if OmegaConf.is_dict(entry.node):
+                names.update(map(str, entry.node))
+    return frozenset(names)
 
 
-def _check(mechanism: Mechanism, given: Sequence[str], needed: Sequence[str] = ()) -> None:
+def _check(mechanism: Mechanism, needed: Sequence[str] = ()) -> None:
     """Refuses a mechanism that would silently replace another one, or ignore a setting.
 
     Args:
         mechanism: not in its table yet
-        given: arguments that the builder can give
-        needed: those of them that the class has to take
+        needed: arguments that the class has to take; without ``dropout``, it would train with 0
     """
     from .models.transformer.config import TransformerConfig
 
@@ -323,23 +302,16 @@ def _check(mechanism: Mechanism, given: Sequence[str], needed: Sequence[str] = (
         if other.name == mechanism.name:
             origin = other.folder or "this package"
             raise UserError(f"{declared}: the name exists, in {origin}; choose another one.")
-    taken = arguments_of(class_)
     for argument in needed:
-        if argument not in taken:
+        if argument not in arguments_of(class_):
             raise UserError(
                 f"{declared}: __init__ does not take {argument}, which a model gives; name it "
                 "there, or take **others, and hand them to a base that takes it."
             )
-    inherited = {name for base in class_.__mro__[1:] for name in vars(base)}.difference(taken)
+    taken = {*TransformerConfig.settings(), *_settings_of_fairseq()}
     for option in mechanism.options:
-        flag = flag_name(mechanism.setting(option))
-        if option.name in inherited.union(given, _SET_LATER):
-            raise UserError(
-                f"{declared}: option {option.name!r}: the class has that name for something else; "
-                "choose another one."
-            )
-        taken_settings = {*TransformerConfig.settings(), *_settings_of_fairseq()}
-        if mechanism.setting(option) in taken_settings:
+        if mechanism.setting(option) in taken:
+            flag = flag_name(mechanism.setting(option))
             raise UserError(
                 f"{declared}: option {option.name!r}: {flag} exists; choose another name."
             )

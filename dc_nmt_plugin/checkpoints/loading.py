@@ -36,9 +36,7 @@ DEAD_PARAMETERS = (
 def load_checkpoint(path: str, *, mmap: bool = False) -> dict[str, Any]:
     """Loads a fairseq checkpoint to the CPU through torch's safe loader.
 
-    Args:
-        path: the file
-        mmap: read tensors only when they are used
+    With `mmap`, tensors are read only when they are used.
 
     Raises:
         UserError: missing, empty, truncated, or not a fairseq checkpoint

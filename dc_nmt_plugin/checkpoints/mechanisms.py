@@ -26,11 +26,7 @@ _said: set[tuple[str, str]] = set()  # mechanisms, and the digests of training
 
 
 def record_of_mechanisms(model: Any) -> dict[str, Any]:
-    """Returns what a checkpoint's extra_state says about the user's own mechanisms.
-
-    Args:
-        model: the settings of the model
-    """
+    """Returns what a checkpoint's extra_state says about the user's own mechanisms in a model."""
     used = value_of(model, MECHANISM_FOLDERS) or {}
     return {
         KEY: {

@@ -13,7 +13,7 @@ from .. import machine
 from ..errors import ConfigError
 from ..speed import bfloat16
 from .change import Function, change, replace
-from .programs import PARSING, after_parsing
+from .programs import PARSING
 
 logger = logging.getLogger(__name__)
 _for_the_program = ExitStack()  # never left
@@ -33,17 +33,6 @@ def unscale_once(_: Function) -> Function:
     return step
 
 
-@after_parsing(
-    reason="--bf16 means a TPU, and a training elsewhere ends with an ImportError",
-    test="tests/unit/compat/test_gpu_patches.py",
-)
-def bfloat16_without_tpu(args: Any) -> None:
-    # fairseq-validate asks for a namespace without the defaults
-    if getattr(args, "bf16", False):
-        xla = importlib.util.find_spec("torch_xla")
-        args.tpu = xla is not None and not torch.cuda.is_available()
-
-
 @change(
     "torch.nn.functional:linear",
     reason="on a CPU, torch's autocast multiplies attention in bfloat16 too, in many small "
@@ -60,14 +49,19 @@ def linear_layers_in_bfloat16() -> None:
         **PARSING,
         "fairseq.trainer:Trainer.__init__": "cf26753ab87a",
     },
-    reason="on a CPU --amp changes nothing, and --fp16 ends in a traceback",
+    reason="--bf16 means a TPU, and a training elsewhere ends with an ImportError; on a CPU --amp "
+    "changes nothing, and --fp16 ends in a traceback",
     test="tests/system/test_bfloat16.py",
-    after=("bfloat16_without_tpu", "linear_layers_in_bfloat16"),
+    after="linear_layers_in_bfloat16",
 )
 def bfloat16_on_a_cpu(parse: Function, start: Function) -> tuple[Function, ...]:
     def parse_args_and_arch(*words: Any, **kwargs: Any) -> Any:
         parsed = parse(*words, **kwargs)
         args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
+        # fairseq-validate asks for a namespace without the defaults
+        if getattr(args, "bf16", False):
+            xla = importlib.util.find_spec("torch_xla")
+            args.tpu = xla is not None and not torch.cuda.is_available()
         if hasattr(args, "path") and bfloat16_flag(args):  # of trained models
             _for_the_program.enter_context(bfloat16.bfloat16_products())
         return parsed

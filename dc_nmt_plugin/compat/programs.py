@@ -17,24 +17,6 @@ from .change import Function, change, replace
 PARSING = {"fairseq.options:parse_args_and_arch": "4417ffdbba30"}
 
 
-def after_parsing(**details: Any) -> Function:
-    """Declares that the decorated function is called with the flags that a program has parsed."""
-
-    def declare(check: Function) -> Function:
-        def make(stock: Function) -> Function:
-            def parse_args_and_arch(*words: Any, **kwargs: Any) -> Any:
-                parsed = stock(*words, **kwargs)
-                check(parsed[0] if isinstance(parsed, tuple) else parsed)  # with the unknown flags
-                return parsed
-
-            return parse_args_and_arch
-
-        make.__name__ = check.__name__
-        return replace(PARSING, **details)(make)
-
-    return declare
-
-
 @change(
     "sys:excepthook",
     reason="a failure that the user can correct ends with a traceback instead of one sentence",
@@ -53,15 +35,22 @@ def end_with_a_sentence() -> None:
     sys.excepthook = hook
 
 
-@after_parsing(
+@replace(
+    PARSING,
     reason="a flag of a mechanism that the architecture lacks changes nothing, and nothing says so",
     test="tests/system/test_failures.py",
     after="bfloat16_on_a_cpu",
 )
-def refuse_idle_flags(args: Any) -> None:
-    idle = idle_choices(vars(args))
-    if idle:
-        raise ConfigError(f"{flag_name(name)}: {reason}" for name, reason in idle.items())
+def refuse_idle_flags(parse: Function) -> Function:
+    def parse_args_and_arch(*words: Any, **kwargs: Any) -> Any:
+        parsed = parse(*words, **kwargs)
+        args = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown flags
+        idle = idle_choices(vars(args))
+        if idle:
+            raise ConfigError(f"{flag_name(name)}: {reason}" for name, reason in idle.items())
+        return parsed
+
+    return parse_args_and_arch
 
 
 def idle_choices(settings: Mapping[str, Any]) -> dict[str, str]:

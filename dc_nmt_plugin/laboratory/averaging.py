@@ -28,9 +28,7 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     down, as in fairseq's script.
 
     Raises:
-        UserError: unreadable checkpoints, parameters that are not finite, or checkpoints of
-            different trainings: of their architectures, languages, seeds, dictionaries, parameter
-            names, types or shapes.
+        UserError: unreadable checkpoints, parameters that are not finite, or other trainings
     """
     state, sums = _summed(paths)
     means = {name: _mean(sums[name], len(paths), last) for name, last in state["model"].items()}

@@ -19,10 +19,6 @@ class Decoder(FairseqIncrementalDecoder):
     Subclasses define ``extract_features``, which returns features (R, T, C) and extra outputs, and
     set the output projection: optimizer states of checkpoints depend on the parameters' order.
 
-    Args:
-        dictionary: of the target language
-        max_target_positions: longest target, in tokens
-
     Attributes:
         output_projection: C → vocabulary, possibly tied to the embeddings
         need_attn: whether to return attention weights

@@ -21,15 +21,10 @@ ConfigT = TypeVar("ConfigT", bound="CheckedConfig")
 
 @dataclass(frozen=True)
 class ModelSetting(Option):
-    """A setting of a model.
+    """A setting of a model."""
 
-    Attributes:
-        kind: type of its values: bool, int, float or str
-        negatable: an architecture may set it, and ``--no-NAME`` then switches it off
-    """
-
-    kind: type = str
-    negatable: bool = False
+    kind: type = str  # type of its values: bool, int, float or str
+    negatable: bool = False  # an architecture may set it, and --no-NAME then switches it off
 
 
 def flag(
@@ -41,14 +36,7 @@ def flag(
     below: float | None = None,
     negatable: bool = False,
 ) -> Any:
-    """Returns a setting for the body of a configuration, which gives it name and type.
-
-    Args:
-        default: value without the flag
-        text: its help; the valid values are added to it
-        one_of, at_least, below: see :class:`~..modules.mechanisms.Option`
-        negatable: see :class:`ModelSetting`
-    """
+    """Returns a :class:`ModelSetting` for the body of a configuration: this gives name and type."""
     return ModelSetting("", default, text, one_of, at_least, below, negatable=negatable)
 
 

@@ -8,7 +8,6 @@ from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY, register_model_a
 from hydra.core.config_store import ConfigStore
 
 from .. import tasks as tasks
-from ..errors import UserError
 from ..flags import MECHANISM_FOLDERS, value_of
 from .presets import Architecture, architectures
 from .recurrent import model as recurrent
@@ -49,17 +48,12 @@ def register_all() -> None:
     """Registers every architecture that fairseq does not know yet.
 
     Raises:
-        UserError: fairseq has one of its own by that name, which ``--arch`` would train
+        ValueError: fairseq has one of its own by that name
     """
     for architecture in architectures().values():
-        model = ARCH_MODEL_REGISTRY.get(architecture.name)
-        if model is None:
+        # fairseq refuses a name of its own
+        if ARCH_MODEL_REGISTRY.get(architecture.name) is not MODEL_REGISTRY[architecture.model]:
             _register(architecture)
-        elif model is not MODEL_REGISTRY[architecture.model]:
-            raise UserError(
-                f"register_architecture: {architecture.name!r} is an architecture of fairseq's "
-                "own; choose another name."
-            )
 
 
 register_all()

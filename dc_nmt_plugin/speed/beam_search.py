@@ -92,9 +92,6 @@ class BeamSearchGenerator(SequenceGenerator):
         """Searches with hypotheses as rows; the `beam` hypotheses of a sentence are adjacent.
 
         Long, because every step of the loop needs all of its variables.
-
-        Raises:
-            UserError: a sentence gets no hypothesis
         """
         source, lengths = net_input["src_tokens"], net_input["src_lengths"]
         sentences, beam, longest = source.size(0), self.beam_size, self._longest(source)
@@ -187,11 +184,7 @@ class BeamSearchGenerator(SequenceGenerator):
 
 
 def _best_first(results: Hypotheses) -> Hypotheses:
-    """Returns the hypotheses of each sentence, the one with the highest score first.
-
-    Raises:
-        UserError: a sentence has no hypothesis
-    """
+    """Returns the hypotheses of each sentence, the one with the highest score first."""
     if not all(results):
         raise UserError(
             f"{results.count([])} of {len(results)} sentences get no translation: the model's "

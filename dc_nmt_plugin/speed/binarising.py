@@ -59,13 +59,7 @@ def is_plain(binarizer: Any, implementation: str) -> bool:
 
 
 def binarise(path: str, binarizer: Any, prefix: str, workers: int) -> BinarizeSummary | None:
-    """Writes ``PREFIX.bin`` and ``PREFIX.idx`` of a text.
-
-    Args:
-        path: of the text
-        binarizer: one for which :func:`is_plain` is true
-        prefix: of the files
-        workers: number of processes
+    """Writes ``PREFIX.bin`` and ``PREFIX.idx`` of a text, if :func:`is_plain` allows it.
 
     Returns:
         what fairseq prints; None, and nothing is written, if fairseq cannot divide the text

@@ -14,11 +14,7 @@ from .graphs import PaddedBatch, StepGraphs
 
 
 class GraphedTraining:
-    """Runs a model's training steps, each shape of batch recorded once.
-
-    Args:
-        task, model, criterion, optimizer: of the training run
-    """
+    """Runs a model's training steps, each shape of batch recorded once."""
 
     def __init__(self, task: Any, model: Any, criterion: Any, optimizer: Any) -> None:
         self.model, self.criterion, self.optimizer = model, criterion, optimizer

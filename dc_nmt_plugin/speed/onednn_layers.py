@@ -58,11 +58,7 @@ def _helps(bfloat16: bool) -> bool:
 
 
 class OneDnnLinear(nn.Module):
-    """Computes the output of a linear layer by oneDNN, without gradients.
-
-    Args:
-        layer: whose size and parameters this one has, too
-    """
+    """Computes the output of a linear layer by oneDNN, without gradients."""
 
     def __init__(self, layer: Any) -> None:
         super().__init__()

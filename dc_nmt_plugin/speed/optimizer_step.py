@@ -24,9 +24,7 @@ def _on_one_device(tensors: Sequence[Tensor]) -> bool:
 def clip(parameters: Sequence[Tensor], max_norm: float) -> Tensor | None:
     """Returns the Euclidean norm of all gradients together, and scales them to at most `max_norm`.
 
-    Args:
-        parameters: those without gradient are left out
-        max_norm: 0 for any norm
+    A `max_norm` of 0 stands for any norm.
     """
     gradients = [param.grad.detach() for param in parameters if param.grad is not None]
     if not _on_one_device(gradients):
@@ -93,11 +91,7 @@ def step_of_adam_on_a_gpu(adam: Any) -> bool:
 
 @torch.no_grad()
 def step_of_adam(adam: Any) -> None:
-    """Makes a step of fairseq's Adam, with state and result as its own, up to rounding.
-
-    Args:
-        adam: with float32 parameters and gradients, without amsgrad
-    """
+    """Makes a step of fairseq's Adam in float32; state and result are its own, up to rounding."""
     for group in adam.param_groups:
         by_step = defaultdict(list)  # a parameter may have had fewer gradients than others
         for parameter in group["params"]:

@@ -188,7 +188,7 @@ class JointTranslationTask(FairseqTranslationTask):
         tokenizer = "none"
         if not self.cfg.eval_tokenized_bleu:
             tokenizer = bleu_tokenizer(known_as(self.cfg.target_lang), self.tgt_dict.symbols)
-        return corpus_bleu(hypotheses, references, tokenizer)
+        return sacrebleu.corpus_bleu(hypotheses, [references], tokenize=tokenizer, force=True)
 
     def _text(self, tokens: Tensor, unknown: str) -> str:
         text = self.tgt_dict.string(
@@ -223,11 +223,6 @@ for _name in PUBLISHED:  # fairseq wants a class for each name
 
 
 # -- BLEU on validation, of every decoder, summed over batches and workers as in fairseq ----------
-
-
-def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str) -> Any:
-    """Returns sacreBLEU's BLEU of a batch, by a tokeniser of sacreBLEU such as ``13a``."""
-    return sacrebleu.corpus_bleu(hypotheses, [references], tokenize=tokenizer, force=True)
 
 
 def bleu_statistics(name: str, bleu: Any) -> dict[str, int]:

@@ -1,19 +1,15 @@
 """How the modules are put together: which layer is read, where fusion is, what flags reach."""
 
-import argparse
 import operator
 
 import pytest
 import torch
-from fairseq.models import ARCH_CONFIG_REGISTRY
 from helpers import build, perturb, sample, sentences
 from recurrent import MODELS
 from recurrent import build as build_recurrent
 from variants import PRE_NORM, VARIANTS
 
 from dc_nmt_plugin.laboratory.ground_rules import slope_and_gradient
-from dc_nmt_plugin.models.options import read_config
-from dc_nmt_plugin.models.transformer.config import TransformerConfig
 from dc_nmt_plugin.modules.layer_aggregation import (
     AggregationUnit,
     IterativeAggregation,
@@ -265,42 +261,3 @@ def test_a_range_of_layers_has_the_kind(side, text, expected):
             kinds = [type(layer.self_attn) for layer in stack.layers]
             assert kinds == [wanted if n in expected else standard for n in (1, 2, 3)]
         assert {type(layer.self_attn) for layer in other.layers} == {standard}
-
-
-# what the names in the papers mean, written out: elsewhere presets are compared with themselves
-DC_BOTH = {f"{side}_self_attention": "dual_context" for side in ("encoder", "decoder")}
-CTX_BEST = {**CTX, "ctx_context": "deep-global+deep", "ctx_on": "both", "ctx_gate": "learnt"}
-XAGG_BEST = {**XAGG, "xagg_routing": "both", "xagg_init": "zero", "xagg_head_weights": "mean"}
-NAMED = {
-    "transformer_dc": {**DC, "dc_kernel_size": 2, "decoder_self_attention": "standard"},
-    "transformer_dc_dec": {**DC_BOTH, "encoder_self_attention": "standard"},
-    "transformer_dc_full": DC_BOTH,
-    "transformer_ctxaware": CTX_BEST,
-    "transformer_ctxaware_global": {**CTX_BEST, "ctx_context": "global"},
-    "transformer_ctxaware_deep": {**CTX_BEST, "ctx_context": "deep"},
-    "transformer_ctxaware_queries": {**CTX_BEST, "ctx_on": "queries"},
-    "transformer_ctxaware_keys": {**CTX_BEST, "ctx_on": "keys"},
-    "transformer_cross_agg": {**XAGG_BEST, "xagg_iterations": 3},
-    "transformer_cross_agg_sum": {**XAGG_BEST, "xagg_head_weights": "sum"},
-    "transformer_cross_agg_self": {**XAGG_BEST, "xagg_init": "self"},
-    "transformer_cross_agg_horizontal": {**XAGG_BEST, "xagg_routing": "horizontal"},
-    "transformer_cross_agg_horizontal_self": {
-        **XAGG_BEST,
-        "xagg_routing": "horizontal",
-        "xagg_init": "self",
-    },
-    "transformer_cross_agg_vertical": {**XAGG_BEST, "xagg_routing": "vertical"},
-    "transformer_mlmha": {"source_features": "m-10", "source_layers": None},
-    "transformer_mlmha_m_01": {"source_features": "m-01", "source_layers": None},
-    "transformer_mlmha_iter_s_agg": {"source_features": "iter-s-agg", "source_layers": None},
-    "transformer_ms_aux": {"aux_layers": "1", "aux_weight": 1.0, "aux_fusion": False},
-    "transformer_ms_aux_13_aif": {"aux_layers": "1,3", "aux_weight": 1.0, "aux_fusion": True},
-}
-
-
-@pytest.mark.parametrize("name", NAMED)
-def test_a_name_means_what_its_paper_says(name):
-    args = argparse.Namespace()
-    ARCH_CONFIG_REGISTRY[name](args)
-    cfg = read_config(args, TransformerConfig)
-    assert {key: getattr(cfg, key) for key in NAMED[name]} == NAMED[name]

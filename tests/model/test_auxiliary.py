@@ -35,24 +35,6 @@ def plain_like(model, **settings):
     return plain
 
 
-def test_the_joint_loss_is_the_weighted_sum():
-    for gamma in (1.0, 0.3):
-        model = perturb(build("transformer_ms_aux", aux_layers="1,2", aux_weight=gamma)).double()
-        loss, _, log = criterion(report_accuracy=True)(model, batch())
-        features, extra = model(**batch()["net_input"], features_only=True, with_auxiliary=True)
-        single = criterion()
-        target = batch()["target"]
-        auxiliary = extra["auxiliary_features"].values()
-        parts = [single.decoder_loss(model, f, target).loss for f in auxiliary]
-        main = single.decoder_loss(model, features, target).loss
-        assert len(parts) == 2
-        weighted = (main + gamma * sum(parts)).item()
-        assert loss.item() == pytest.approx(weighted, rel=1e-12)
-        assert float(log["main_loss"]) == pytest.approx(main.item())
-        assert float(log["aux2_loss"]) == pytest.approx(parts[1].item())
-        assert {"aux1_nll_loss", "aux1_n_correct", "aux2_n_correct"} <= set(log)
-
-
 @pytest.mark.parametrize("pre_norm", [False, True])
 def test_gamma_zero_trains_the_main_decoder_bit_for_bit_like_the_baseline(pre_norm):
     settings = {"dropout": 0.2, "attention_dropout": 0.1, "share_all_embeddings": False}
@@ -72,13 +54,6 @@ def test_gamma_zero_trains_the_main_decoder_bit_for_bit_like_the_baseline(pre_no
             optimizer.step()
         updated.append(dict(model.named_parameters()))
     assert all(torch.equal(updated[0][name], value) for name, value in updated[1].items())
-
-
-def test_without_fusion_the_main_decoder_is_the_plain_model():
-    model = perturb(build("transformer_ms_aux", aux_layers="1,2", share_all_embeddings=True))
-    plain = plain_like(model, share_all_embeddings=True)
-    net_input = batch()["net_input"]
-    assert torch.equal(model(**net_input)[0], plain(**net_input)[0])
 
 
 def test_the_ind_decoder_is_fusion_with_zero_weights():

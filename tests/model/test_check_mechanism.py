@@ -119,11 +119,6 @@ class NoiseInEvaluation(SelfAttention):
         return logits + 0.1 * torch.randn_like(logits)
 
 
-class DropsInEvaluation(SelfAttention):
-    def weights(self, weights, flow):
-        return nn.functional.dropout(weights, self.dropout)
-
-
 class OtherGenerator(SelfAttention):
     """Its noise is not that of torch's generator."""
 
@@ -314,7 +309,6 @@ FAULTS = {
     MeanOverSentences: ("padding", "depend on padding"),
     EndsAt40: ("lengths", "of 60 tokens: IndexError: .*test_check_mechanism.py, line "),
     NoiseInEvaluation: ("determinism", "random in evaluation"),
-    DropsInEvaluation: ("determinism", "random in evaluation"),
     OtherGenerator: ("determinism", "random numbers are not torch's"),
     SetsTheSeed: ("initial weights", "sets the seed"),
     OtherWeights: ("initial weights", "self_attn.scale differs in two models"),
@@ -374,62 +368,35 @@ def test_an_encoder_may_look_ahead_and_a_decoder_not(monkeypatch):
             RULES["causality"](Models(SELF_ATTENTIONS["own"]))
 
 
-def test_a_reference_by_loops_is_compared(monkeypatch):
-    def reference(attention, x, flow):
-        outputs = torch.zeros_like(x)
-        for row, sentence in enumerate(x):
-            for position in range(len(sentence)):
-                mask = flow.mask.padding
-                last = position if flow.mask.causal else len(sentence) - 1
-                seen = [k for k in range(last + 1) if mask is None or not mask[row, k]]
-                if seen:
-                    outputs[row, position] = one(attention, sentence, position, seen)
-        return outputs
+class Mean(Aggregation):
+    def forward(self, features):
+        return torch.stack(list(features)).mean(dim=0)
 
-    def one(attention, sentence, position, seen):
-        width = sentence.size(-1)
-        query, key, value = attention.in_proj(sentence).split(width, dim=-1)
-        heads = []
-        for part in range(attention.num_heads):
-            size = width // attention.num_heads
-            at = slice(part * size, (part + 1) * size)
-            scores = torch.stack([query[position, at] @ key[k, at] for k in seen]) / size**0.5
-            heads.append(torch.softmax(scores, 0) @ value[seen][:, at])
-        return attention.out_proj(torch.cat(heads))
 
-    kind = SelfAttentionKind("own", SelfAttention, reference=reference)
-    monkeypatch.setitem(SELF_ATTENTIONS, "own", kind)
+def itself(module, *inputs):
+    return module(*inputs)
+
+
+SEPARATE = {"joint_weights": False, "sum_contexts": False}
+REFERENCES = [
+    (SelfAttentionKind("own", SelfAttention, reference=itself), SELF_ATTENTIONS),
+    (SourceFeature("own", MultiLayerAttention, fixed=SEPARATE, reference=itself), SOURCE_FEATURES),
+    (
+        SourceFeature(
+            "own", Mean, reference=lambda _, features: sum(features) / 3, aggregates=True
+        ),
+        SOURCE_FEATURES,
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "table"), REFERENCES)
+def test_a_reference_is_compared(kind, table, monkeypatch):
+    monkeypatch.setitem(table, "own", kind)
     RULES["reference"](Models(kind))
-    wrong = replace(kind, reference=lambda *given: 1.01 * reference(*given))
+    wrong = replace(kind, reference=lambda *given: 1.01 * kind.reference(*given))
     with pytest.raises(BrokenRule, match="differ from those of the reference"):
         RULES["reference"](Models(wrong))
-
-
-def test_a_reference_of_a_source_feature_is_compared(monkeypatch):
-    class Mean(Aggregation):
-        def forward(self, features):
-            return torch.stack(list(features)).mean(dim=0)
-
-    def reference(attention, x, flow):
-        return attention(x, flow)
-
-    for class_, equal, factor in (
-        (Mean, lambda _, features: sum(features) / 3, 1.0),
-        (Mean, lambda _, features: sum(features) / 3, 1.01),
-        (MultiLayerAttention, reference, 1.0),
-        (MultiLayerAttention, reference, 1.01),
-    ):
-
-        def by_loops(*given, equal=equal, factor=factor):
-            return factor * equal(*given)
-
-        fixed = {} if class_ is Mean else {"joint_weights": False, "sum_contexts": False}
-        feature = SourceFeature(
-            "own", class_, fixed=fixed, reference=by_loops, aggregates=class_ is Mean
-        )
-        monkeypatch.setitem(SOURCE_FEATURES, "own", feature)
-        with nullcontext() if factor == 1.0 else pytest.raises(BrokenRule, match="reference"):
-            RULES["reference"](Models(feature))
 
 
 @pytest.mark.parametrize("name", ["dual_context", "cross_aggregation", "iter-c-agg"])

@@ -55,16 +55,6 @@ def test_ground_rules(name):
     check_decoding(net)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_the_loss_does_not_depend_on_the_batch(name):
-    net = model(name)
-    source, target = sentences(LENGTHS), sentences([4, 6, 2], seed=5)
-    criterion = JointLossCriterion(task(), False, 0.1)
-    together, _, _ = criterion(net, sample(source, target))
-    separate = sum(criterion(net, sample([source[i]], [target[i]]))[0] for i in range(len(source)))
-    assert together.item() == pytest.approx(separate.item(), rel=1e-5)
-
-
 @pytest.mark.parametrize("name", CHOSEN)
 def test_every_parameter_gets_a_finite_gradient(name):
     """Distributed training waits for each; with checkpointed activations it is the same one."""
@@ -183,13 +173,8 @@ def test_dropout_outside_training_is_refused():
 @pytest.mark.parametrize(
     "settings, words",
     [
-        (
-            {"decoder_self_attention": "cross_aggregation"},
-            ["--decoder-self-attention: 'cross_aggregation' is not one of standard"],
-        ),
         ({"source_features": "top", "source_layers": 2}, ["--source-layers: 2", "top"]),
         ({"source_features": "c-agg", "source_layers": 1}, ["--source-layers: c-agg of 1"]),
-        ({"source_features": "m-00", "source_layers": 3}, ["--source-layers: 3", "1-2"]),
         ({"aux_fusion": True}, ["--aux-fusion", "--aux-layers"]),
         ({"aux_layers": "2"}, ["--aux-layers: '2'", "valid: 1-1"]),
         (

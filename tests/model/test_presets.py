@@ -86,10 +86,7 @@ WRONG = {
     "--decoder-self-attention": {"decoder_self_attention": "cross_aggregation"},
     "--encoder-attention-heads": {"encoder_attention_heads": 5},
     "--dropout": {"dropout": 1.0},
-    "--activation-fn": {"activation_fn": "relux"},
     "--share-all-embeddings": {"share_all_embeddings": True, "decoder_embed_dim": 18},
-    "--ctx-context": {"ctx_context": "shallow"},
-    "--xagg-routing": {"xagg_routing": "diagonal"},
     "--xagg-init": {
         "encoder_self_attention": "cross_aggregation",
         "xagg_init": "self",

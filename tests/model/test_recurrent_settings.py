@@ -123,10 +123,7 @@ BAD = [
     ("gru", {"readout": "contents"}, "--readout: 'contents' is not one of .* Did you mean"),
     ("gru", {"readout": "plain"}, "--readout"),
     ("gru", {"dropout": 1.0}, "--dropout: 1.0"),
-    ("gru", {"weight_init": "kaiming"}, "--weight-init"),
-    ("lm", {"output_bias_init": "bigram"}, "--output-bias-init"),
     ("gru", {"embed_dim": 0}, "--embed-dim: 0 is not at least 1"),
-    ("gru", {"max_source_positions": 0}, "--max-source-positions"),
     (
         "lm",
         {"readout": "plain", "share_decoder_input_output_embed": True},

@@ -120,16 +120,6 @@ def assert_refused(said, *pieces):
 OPTIONS = {
     'dc.Option("base", 4,': ('dc.Option("size", 8,', "the option base=4,", "the option size=8."),
     'dc.Option("base", 4, "base", at_least=1), ': ("", "the option base=4,", "no such option."),
-    'dc.Option("base",': (
-        'dc.Option("power", 2, "x"), dc.Option("base",',
-        "trained with no such option,",
-        "the option power=2.",
-    ),
-    'dc.Option("base", 4, "base"': (
-        'dc.Option("base", 8, "base", setting="fading_width"',
-        "the option base=4,",
-        "the option base=8.",
-    ),
 }
 
 

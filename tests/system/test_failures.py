@@ -16,8 +16,6 @@ FLAGS = {
         *("--encoder-self-attention", "'dual_contxt'", "standard, dual_context", "Did you mean"),
     ],
     "--xagg-iterations 9": ["--xagg-iterations", "--encoder-self-attention cross_aggregation"],
-    "--no-aux-fusion": ["--no-aux-fusion", "not for training"],
-    "--cuda-graphs": ["--cuda-graphs", "needs one GPU"],
 }
 
 

@@ -8,11 +8,7 @@ import pytest
 import torch
 from commands import run
 from fairseq import checkpoint_utils
-from fairseq.models.transformer import TransformerModel as StockTransformer
-from fairseq.models.transformer import base_architecture
 from systems import FAMILIES, SOURCE, SPLITS, generation, task
-
-from dc_nmt_plugin.models.transformer.stock import plugin_to_stock
 
 SEVERAL = ["transformer_dc", "transformer_ms_aux_aif"]
 ALPHA = 0.6
@@ -69,25 +65,6 @@ def test_scores_are_those_of_a_full_forward_pass(arch, systems):
         assert float(row["score"]) == pytest.approx(float(scores.sum()) / length**ALPHA, abs=1e-4)
 
 
-@pytest.mark.parametrize("arch", SEVERAL)
-def test_a_beam_of_one_is_greedy_search(arch, systems):
-    """By hand: the likeliest next token of the full forward pass, again and again."""
-    loaded_task, model, batch = systems(arch)
-    eos, pad = loaded_task.target_dictionary.eos(), loaded_task.target_dictionary.pad()
-    sources = batch["net_input"]["src_tokens"]
-    longest = sources.size(1) + 3  # max_len_a * width + max_len_b
-    for source, rows in zip(sources, search(loaded_task, [model], batch, beam=1), strict=True):
-        source = source[source.ne(loaded_task.source_dictionary.pad())].unsqueeze(0)
-        tokens = [eos]
-        while len(tokens) == 1 or (tokens[-1] != eos and len(tokens) <= longest):
-            with torch.no_grad():
-                logits, _ = model(source, None, torch.tensor([tokens]))
-            logits[0, -1, [pad, eos] if len(tokens) == 1 else pad] = -torch.inf
-            tokens.append(int(logits[0, -1].argmax()))
-        tokens += [eos] if tokens[-1] != eos else []
-        assert rows[0]["tokens"].tolist() == tokens[1:]
-
-
 def test_an_ensemble_of_two_architectures_averages_their_probabilities(systems):
     loaded_task, first, batch = systems("transformer_dc")
     _, second, _ = systems("transformer_ms_aux_aif")
@@ -96,26 +73,6 @@ def test_an_ensemble_of_two_architectures_averages_their_probabilities(systems):
     for row, one, other in zip(best, *scores, strict=True):
         mean = ((one.exp() + other.exp()) / 2).log()
         assert torch.allclose(row["positional_scores"], mean, atol=1e-5)
-
-
-def test_the_stock_transformer_finds_the_same_hypotheses(corpus, systems):
-    loaded_task, ours, batch = systems("transformer_standard")
-    flags = argparse.Namespace(share_all_embeddings=True, encoder_layers=2, decoder_layers=1)
-    for side in ("encoder", "decoder"):
-        for name, value in (
-            ("embed_dim", WIDTH),
-            ("ffn_embed_dim", 2 * WIDTH),
-            ("attention_heads", 2),
-        ):
-            setattr(flags, f"{side}_{name}", value)
-    base_architecture(flags)
-    stock = StockTransformer.build_model(flags, loaded_task)
-    stock.load_state_dict(plugin_to_stock(ours.state_dict()))
-    expected = search(loaded_task, [stock.eval()], batch, beam=5)
-    for left, right in zip(search(loaded_task, [ours], batch, beam=5), expected, strict=True):
-        for one, other in zip(left, right, strict=True):
-            assert one["tokens"].tolist() == other["tokens"].tolist()
-            assert float(one["score"]) == pytest.approx(float(other["score"]), abs=1e-5)
 
 
 def test_length_penalty_of_generate_and_interactive(corpus, lively, tmp_path):

@@ -179,23 +179,6 @@ def test_a_mean_has_no_name_of_a_training(name, call, tmp_path):
 # -- what analyses show ----------------------------------------------------------------------------
 
 
-def test_attention_counts_all_keys_unless_asked_for_the_thesiss(call):
-    found = {}
-    for keys in ("all", "lower"):
-        words = ["--sentences", 10, "--cpu"] + (["--keys", keys] if keys == "lower" else [])
-        _, output, _ = call("analyze", "attention", STANDARD, *TEXT, *words)
-        heading = {
-            "all": "means over heads and all keys",
-            "lower": "and keys up to the query (j ≤ i",
-        }
-        assert heading[keys] in output
-        _, output, _ = call("analyze", "attention", STANDARD, *TEXT, *words, "--json")
-        (found[keys],) = json.loads(output)["runs"].values()
-        assert found[keys]["keys"] == keys
-    for every, below in zip(found["all"]["layers"], found["lower"]["layers"], strict=True):
-        assert every["entropy"] > 1.2 * below["entropy"]
-
-
 def test_the_gains_of_length_groups_are_in_json_as_in_the_table(call):
     words = ["analyze", "lengths", STANDARD, DUAL, *TEXT, "--edges", "8", "--cpu"]
     _, table, _ = call(*words)

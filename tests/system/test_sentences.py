@@ -8,7 +8,7 @@ import pytest
 from commands import run
 from fairseq.tasks.fairseq_task import FairseqTask
 from fairseq.tasks.language_modeling import LanguageModelingTask
-from systems import FAMILIES, family, generation, task, training
+from systems import family, task, training
 
 COUNTED = {"train": 50, "test1": 5, "test2": 1}
 ARCH = "transformer_standard"
@@ -84,25 +84,3 @@ def test_training_and_validation_see_every_sentence(corpus, tmp_path):
     epochs = 2
     expected = {f"{step} {n}" for step in ("train", "valid") for n in range(COUNTED[split])}
     assert Counter(notes.read_text().splitlines()) == Counter(dict.fromkeys(expected, epochs))
-
-
-def test_generate_and_validate_see_every_sentence(corpus, trained, tmp_path):
-    split = "test1"
-    checkpoint = trained(ARCH) / "checkpoint_last.pt"
-    flags = generation(corpus, checkpoint, ARCH, "--gen-subset", split, "--scoring", "sacrebleu")
-    generated = run(tmp_path, "generate", *flags).good()
-    assert sorted(generated.hypotheses()) == list(range(COUNTED[split]))
-    assert f"Translated {COUNTED[split]:,} sentences" in generated.output
-
-    notes = tmp_path / "notes"
-    name, criterion = FAMILIES[ARCH]
-    run(
-        tmp_path,
-        "validate",
-        *(corpus, "--path", checkpoint, "--task", name, "--criterion", criterion, "--cpu"),
-        *("--valid-subset", split, "--max-tokens", 4000),
-        before=lambda: record_sentences(notes),
-    ).good()
-    assert Counter(notes.read_text().splitlines()) == Counter(
-        f"valid {number}" for number in range(COUNTED[split])
-    )

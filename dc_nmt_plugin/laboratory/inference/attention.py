@@ -22,13 +22,9 @@ ATTENTIONS = (*_PARTS, "previous_words")
 
 @dataclass(frozen=True, kw_only=True)
 class ForcedBatch(diagnostics.Batch):
-    """Holds one batch of a forced decoding.
+    """Holds one batch of a forced decoding."""
 
-    Attributes:
-        numbers: of the sentences in the text, from 0
-    """
-
-    numbers: list[int]
+    numbers: list[int]  # of the sentences in the text, from 0
 
     @classmethod
     def of(cls, loaded: LoadedModel, sample: dict[str, Any]) -> ForcedBatch:
@@ -64,12 +60,8 @@ def recorded_batch(
 ) -> Records:
     """Returns everything that all modules record of a batch, auxiliary decoders included.
 
-    Keeps the attention weights of all layers, so the batch should be small.
-
-    Args:
-        loaded: the model
-        sample: one of fairseq's batches
-        names: of the tensors to record; None for all
+    Keeps the attention weights of all layers, so the batch should be small. `names` are those of
+    the tensors to record; None for all.
     """
     with recording(loaded.model, names) as records:
         main_states(loaded, sample, with_auxiliary=True)
@@ -89,19 +81,12 @@ def main_states(
 
 
 class Site(NamedTuple):
-    """Position of an attention in the model.
+    """Position of an attention in the model."""
 
-    Attributes:
-        side: ``encoder``, ``decoder``, or ``aux1`` for the auxiliary decoder on encoder layer 1
-        layer: from 1; 0 for the one attention of a recurrent decoder
-        reads: ``self``, ``source``, or ``words`` (of a recurrent decoder: earlier target words)
-        part: ``global`` or ``local`` of dual contexts, ``f3`` for source layer 3, or nothing
-    """
-
-    side: str
-    layer: int
-    reads: str
-    part: str = ""
+    side: str  # encoder, decoder, or aux1 for the auxiliary decoder on encoder layer 1
+    layer: int  # from 1; 0 for the one attention of a recurrent decoder
+    reads: str  # self, source, or words (of a recurrent decoder: earlier target words)
+    part: str = ""  # global or local of dual contexts, f3 for source layer 3, or nothing
 
     @property
     def name(self) -> str:
@@ -134,17 +119,11 @@ def attentions(records: Records, source_layers: Sequence[int]) -> Iterator[tuple
 
 
 class Attention(NamedTuple):
-    """Holds the weights of one attention for one sentence, rows sum to 1.
+    """Holds the weights of one attention for one sentence, rows sum to 1."""
 
-    Attributes:
-        queries: T pieces that attend; in the decoder, the predicted ones
-        keys: S pieces that are attended to
-        weights: (H, T, S)
-    """
-
-    queries: list[str]
-    keys: list[str]
-    weights: Tensor
+    queries: list[str]  # T pieces that attend; in the decoder, the predicted ones
+    keys: list[str]  # S pieces that are attended to
+    weights: Tensor  # (H, T, S)
 
 
 @torch.no_grad()
@@ -158,9 +137,7 @@ def attentions_of(
     """Returns every attention of a model for one sentence, the encoder's first.
 
     Args:
-        loaded: the model
-        dataset: of fairseq
-        row: of the sentence in it
+        row: of the sentence in fairseq's `dataset`
         target: pieces of the target sentence to force; None: the model's own translation
         name: of the sentence, for messages
 

@@ -23,7 +23,7 @@ def to_ctranslate2(
         data: folder with the dictionaries that the model was trained with
         output: an empty folder
         quantization: number format, as CTranslate2 names it; None keeps float32
-        name: path of the checkpoint
+        name: of the checkpoint, for messages
 
     Raises:
         UserError: `data` has other dictionaries than the training

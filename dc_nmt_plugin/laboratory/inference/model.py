@@ -192,12 +192,7 @@ class LoadedModel:
     # -- batches -------------------------------------------------------------------------------
 
     def check_length(self, name: str, length: int, side: str = "encoder") -> None:
-        """Refuses a sentence that is longer than the model's positions.
-
-        Args:
-            name: of the sentence, for the message
-            length: in pieces, with the end token
-            side: that reads it
+        """Refuses a sentence that is longer than the positions of a side, with its end token.
 
         Raises:
             UserError: it is longer

@@ -71,11 +71,7 @@ def pack(folder: Path, to: Path, model: TrainedRun | None, codes: Path | None = 
 
 
 def _is_earlier_pack(to: Path, record: Record) -> bool:
-    """Returns True for an earlier pack of the run, False for an empty or missing folder.
-
-    Raises:
-        UsageError: it has something else
-    """
+    """Returns True for an earlier pack of the run, False for an empty or missing folder."""
     is_taken = to.is_file() or (to.is_dir() and any(to.iterdir()))
     if not is_taken:
         return False

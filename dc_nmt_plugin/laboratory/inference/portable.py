@@ -23,11 +23,6 @@ def portable(state: Mapping[str, Any], name: str, data: str) -> dict[str, Any]:
     It has no optimizer's state, and fairseq's defaults for all settings but those of model and
     task.
 
-    Args:
-        state: content of a checkpoint
-        name: of its file, for messages
-        data: the folder of its text, for the settings
-
     Raises:
         UserError: a parameter is too large for half precision, or the checkpoint is of a fairseq
             before 0.10

@@ -67,8 +67,6 @@ def text_of(
     """Returns the text processing of a run: as it was prepared, else as its score undid it.
 
     Args:
-        run: whose text it is
-        source, target: languages
         tokenizer: one of TOKENIZERS, for lines that already have the case of the training text
         codes: of subword-nmt or sentencepiece; None: those beside the data
 
@@ -95,11 +93,7 @@ def text_of(
 def _found_codes(
     run: TrainedRun, source: str, codes: Path | None, tokenizer: str | None
 ) -> Path | None:
-    """Returns the codes for source lines: the user's, or those beside the data.
-
-    Raises:
-        UserError: the text is segmented, and they are missing
-    """
+    """Returns the codes for source lines: the user's, or those beside the data."""
     if codes is not None:
         check_codes(codes, run.data / f"dict.{source}.txt")
     found = codes or codes_of(run.data, source)

@@ -19,21 +19,13 @@ from ..table import chosen_names, distinguished
 
 @dataclass(frozen=True)
 class TrainedRun:
-    """Holds the paths of a run's model and data.
+    """Holds the paths of a run's model and data."""
 
-    Attributes:
-        label: name in tables and figures
-        folder: of the run
-        checkpoint: the model
-        data: made by fairseq-preprocess
-        task: fairseq's settings of the checkpoint's task
-    """
-
-    label: str
+    label: str  # name in tables and figures
     folder: Path
     checkpoint: Path
-    data: Path
-    task: dict[str, Any]
+    data: Path  # made by fairseq-preprocess
+    task: dict[str, Any]  # fairseq's settings of the checkpoint's task
 
 
 def find_runs(

@@ -23,12 +23,10 @@ class RecurrentDecoder(Decoder):
     """Base of both decoders; subclasses turn words into features.
 
     Args:
-        dictionary: of the target language
         embed_tokens: (V, e)
         output_projection: features → vocabulary, possibly tied to the embeddings
         dropout: of the embeddings and the recurrent states
         readout_dropout: of the features
-        max_target_positions: longest target, in tokens
     """
 
     def __init__(

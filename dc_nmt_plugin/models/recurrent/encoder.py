@@ -43,11 +43,9 @@ class GRUEncoder(FairseqEncoder):
     """Annotations ``h_i = [→h_i; ←h_i]`` (Miculicich Werlen et al. 2018, eq. 2).
 
     Args:
-        dictionary: of the source language
         embed_tokens: (V, e)
         hidden_dim: width d of each direction
         dropout: of the embeddings and the annotations
-        max_source_positions: longest source, in tokens
     """
 
     def __init__(

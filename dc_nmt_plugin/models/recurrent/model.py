@@ -43,10 +43,6 @@ class GRUModel(Configured, FairseqEncoderDecoderModel):
     @classmethod
     def build_model(cls, args: Any, task: Any) -> GRUModel:
         """
-        Args:
-            args: flags, from the command line or a checkpoint
-            task: gives source and target dictionary
-
         Raises:
             ConfigError: listing every bad flag
         """
@@ -104,11 +100,6 @@ class LSTMLanguageModel(Configured, FairseqLanguageModel):
     @classmethod
     def build_model(cls, args: Any, task: Any) -> LSTMLanguageModel:
         """
-        Args:
-            args: flags, from the command line or a checkpoint
-            task: gives the dictionaries of inputs and outputs; ``--output-dictionary-size``
-                shortens that of the outputs
-
         Raises:
             ConfigError: listing every bad flag, or embeddings are to be shared between dictionaries
                 of different sizes
@@ -172,13 +163,7 @@ def build_residual(cfg: GRUConfig | LanguageModelConfig) -> ResidualContext:
 
 
 def finish_weights(model: Any, cfg: GRUConfig | LanguageModelConfig, words: Dictionary) -> None:
-    """Changes the published initial weights (dl4mt) as --weight-init and --output-bias-init say.
-
-    Args:
-        model: with the initial weights of its modules
-        cfg: the settings
-        words: that are predicted, with their counts
-    """
+    """Changes the published initial weights (dl4mt) as --weight-init and --output-bias-init say."""
     for name, parameter in model.named_parameters():
         if cfg.weight_init == "dl4mt" or parameter.dim() < 2:
             continue

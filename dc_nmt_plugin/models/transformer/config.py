@@ -330,15 +330,8 @@ def option_settings() -> dict[str, ModelSetting]:
     for mechanism in mechanisms():
         for option in mechanism.options:
             name = mechanism.setting(option)
-            settings[name] = ModelSetting(
-                name,
-                option.default,
-                option.help,
-                one_of=option.one_of,
-                at_least=option.at_least,
-                below=option.below,
-                kind=type(option.default),
-            )
+            kind = type(option.default)
+            settings[name] = ModelSetting(**{**vars(option), "name": name, "kind": kind})
     return settings
 
 

@@ -43,11 +43,8 @@ class TransformerDecoder(Decoder):
     are F^a = [f^1 … f^n], which every layer of the main decoder adds (eqs 4.2, 4.3).
 
     Args:
-        dictionary: of the target language
-        embedding: tokens to vectors
         stack: the main decoder's layers
         output_projection: C → vocabulary, possibly tied to the embeddings
-        max_target_positions: longest target, in tokens
         auxiliary: encoder layer (1-based) → layers of the auxiliary decoder attached to it
 
     Attributes:

@@ -20,10 +20,6 @@ from .layers import LayerStack, TokenEmbedding
 class TransformerEncoder(FairseqEncoder):
     """
     Args:
-        dictionary: of the source language
-        embedding: tokens to vectors
-        stack: the layers
-        max_source_positions: longest source, in tokens
         read_layers: the layers (1-based, lowest first) that the main decoder reads
         aggregation: turns their outputs into one, or None
         auxiliary_layers: the layers that auxiliary decoders are attached to

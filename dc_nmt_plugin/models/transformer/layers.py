@@ -26,7 +26,6 @@ class TokenEmbedding(nn.Module):
         positions: fairseq's positional embedding, or None
         scale: sqrt(width) (Vaswani et al. 2017, 3.4) or 1
         layer_norm: norm of the sum, or None
-        dropout: dropout probability
     """
 
     def __init__(

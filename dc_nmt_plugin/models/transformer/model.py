@@ -33,10 +33,6 @@ class TransformerModel(Configured, FairseqEncoderDecoderModel):
     @classmethod
     def build_model(cls, args: Any, task: Any) -> TransformerModel:
         """
-        Args:
-            args: flags, from the command line or a checkpoint
-            task: gives source and target dictionary
-
         Raises:
             ConfigError: the flags contradict each other or the dictionaries
         """
@@ -95,11 +91,6 @@ def from_stock(model: nn.Module, settings: Any, task: Any) -> nn.Module:
     """Returns fairseq's own ``transformer`` as the model of this package that computes the same.
 
     Other models, and those with something that this package does not have, stay as they are.
-
-    Args:
-        model: loaded, in evaluation mode
-        settings: of the model, in its checkpoint
-        task: gives source and target dictionary
     """
     state = dict(model.state_dict())
     if not is_stock(state):

@@ -55,8 +55,6 @@ def read_specification(
     """Returns the self-attention of each layer of a specification, lowest first.
 
     Args:
-        text: the specification
-        side: ``encoder`` or ``decoder``
         number: of layers of that side
         defaults: kind → its options, where an item does not give them
 

@@ -100,10 +100,6 @@ def _renamed(name: str, names: dict[str, str]) -> str:
 def drop_auxiliary(state: StateDict, name: str) -> StateDict:
     """Removes auxiliary decoders and optimizer state from the checkpoint, in place.
 
-    Args:
-        state: a checkpoint of a Transformer of this plugin
-        name: of its file, for messages
-
     Raises:
         UserError: the main decoder reads the auxiliary ones (fusion), or it is no Transformer
     """

@@ -9,7 +9,8 @@ Tests: ``tests/unit/analysis``, ``tests/system/test_analyze.py``.
 - ``tables(results, …)`` and ``draw(figure, results, …)``, which show the results of several runs,
   by their labels.
 
-Options are keyword arguments, with the names of the options of ``dc-nmt analyze``.
+Options are keyword arguments, with the names of the options of ``dc-nmt analyze``; their help is in
+``commands/analyze_options.py``.
 """
 
 from __future__ import annotations

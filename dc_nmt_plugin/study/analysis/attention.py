@@ -55,50 +55,30 @@ def span_sums(weights: Tensor, padding: Tensor, keys: str = "all") -> tuple[Tens
 
 @dataclass(frozen=True)
 class LayerSpans:
-    """Means of the heads of one layer, over all real queries.
+    """Means of the heads of one layer, over all real queries."""
 
-    Attributes:
-        name: of the attention, such as ``encoder.2.self.local``
-        part: ``global`` or ``local`` of dual contexts, ``f3`` for source layer 3, or nothing
-        label: layer and part
-        rows: number of queries
-        entropy, entropies: of the layer and of each head, nats
-        distance, distances: in tokens; None where queries and keys are of two sentences
-    """
-
-    name: str
+    name: str  # of the attention, such as encoder.2.self.local
     layer: int
-    part: str
-    label: str
-    rows: int
-    entropy: float
+    part: str  # global or local of dual contexts, f3 for source layer 3, or nothing
+    label: str  # layer and part
+    rows: int  # number of queries
+    entropy: float  # nats
     entropies: list[float]
-    distance: float | None = None
+    distance: float | None = None  # tokens; None where queries and keys are of two sentences
     distances: list[float] | None = None
 
 
 @dataclass(frozen=True)
 class AttentionSpans:
-    """Distance and entropy of one kind of attention, by layer.
+    """Distance and entropy of one kind of attention, by layer."""
 
-    Attributes:
-        of: a key of :data:`.ATTENTION_KINDS`
-        keys: those of the sums, a key of :data:`.KEYS`
-    """
-
-    of: str
-    keys: str
+    of: str  # a key of ATTENTION_KINDS
+    keys: str  # those of the sums, a key of KEYS
     layers: list[LayerSpans]
 
 
 def measure(subject: Subject, *, of: str | None = None, keys: str = "all") -> AttentionSpans:
     """Returns means by head and layer; distances only where both sides have the same positions.
-
-    Args:
-        subject: model and text
-        of: a key of :data:`.ATTENTION_KINDS`; None: the encoder's self-attention, or the
-            one attention of a recurrent model
-        keys: a key of :data:`.KEYS`
 
     Raises:
         UserError: fairseq's own model, or a recurrent one without self-attention

@@ -117,11 +117,7 @@ def _comparable(name: str, curves: Mapping[str, object]) -> str:
 
 
 def _chosen(results: Mapping[str, Curves], numbers: Sequence[str] | None) -> list[str]:
-    """Returns the names of the curves to show.
-
-    Raises:
-        UserError: a name that no run has
-    """
+    """Returns the names of the curves to show."""
     logged = list(dict.fromkeys(name for result in results.values() for name in result.curves))
     if numbers == ["all"]:
         return logged

@@ -57,35 +57,22 @@ class LayerDependency:
 
 @dataclass(frozen=True)
 class SentenceDependency:
-    """Dependency of each piece of one translation.
+    """Dependency of each piece of one translation."""
 
-    Attributes:
-        index: of the sentence, from 1
-        source: its pieces
-        pieces: of the translation, with ``<EOS>``
-        dependency: D_{y_t} of each piece, eq. (4.4), nats
-    """
-
-    index: int
-    source: str
-    pieces: list[str]
-    dependency: list[float]
+    index: int  # of the sentence, from 1
+    source: str  # its pieces
+    pieces: list[str]  # of the translation, with <EOS>
+    dependency: list[float]  # D_{y_t} of each piece, eq. (4.4), nats
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """Dependency of one model on its fusion with auxiliary decoders.
+    """Dependency of one model on its fusion with auxiliary decoders."""
 
-    Attributes:
-        sentences: number of translations
-        output: D_Y, eq. (4.5), nats
-        sentence: that of ``index``
-    """
-
-    sentences: int
-    output: float
+    sentences: int  # number of translations
+    output: float  # D_Y, eq. (4.5), nats
     layers: list[LayerDependency]
-    sentence: SentenceDependency
+    sentence: SentenceDependency  # the shown one
 
 
 @torch.no_grad()
@@ -94,11 +81,6 @@ def measure(subject: Subject, *, index: int | None = None) -> Dependency:
 
     Translates greedily, then forces the translation with and without fusion. The means over heads
     and sentences are eqs (4.5) and (4.7).
-
-    Args:
-        subject: model and text
-        index: number of the sentence to return word by word, from 1; None: the first of the
-            sentences that are used
 
     Raises:
         UserError: a model without fusion

@@ -24,16 +24,11 @@ class LayerDivergence:
 
 @dataclass(frozen=True)
 class Divergence:
-    """Divergence of the global and local attention of one model.
+    """Divergence of the global and local attention of one model."""
 
-    Attributes:
-        kernel_sizes: side → the sizes f of its layers
-        mean: side → E_d, eq. (13)
-    """
-
-    kernel_sizes: dict[str, list[int]]
+    kernel_sizes: dict[str, list[int]]  # side → the sizes f of its layers
     layers: list[LayerDivergence]
-    mean: dict[str, float]
+    mean: dict[str, float]  # side → E_d, eq. (13)
 
 
 def measure(subject: Subject) -> Divergence:

@@ -31,7 +31,6 @@ def force(
     means are exact whatever the batches are.
 
     Args:
-        subject: model and text
         names: of the tensors to record
         add: is called right after each module has run
         text: one of :data:`.TEXTS`

@@ -36,16 +36,11 @@ class LayerGate:
 
 @dataclass(frozen=True)
 class Gates:
-    """Mean gates of one model.
+    """Mean gates of one model."""
 
-    Attributes:
-        contexts: side → kind of its context
-        means: side → gate → mean over layers
-    """
-
-    contexts: dict[str, str]
+    contexts: dict[str, str]  # side → kind of its context
     layers: list[LayerGate]
-    means: dict[str, dict[str, float]]
+    means: dict[str, dict[str, float]]  # side → gate → mean over layers
 
 
 def measure(subject: Subject) -> Gates:

@@ -29,24 +29,17 @@ PANEL = (8.0, 2.8)  # inches
 
 @dataclass(frozen=True)
 class LengthGroup:
-    """Sentences of some source lengths in one run, or its whole text.
+    """Sentences of some source lengths in one run, or its whole text."""
 
-    Attributes:
-        from_, to: lengths; `to` is None for all that are longer
-        bleu: None where chance decides it
-        difference: BLEU minus that of the first run; None for this run, and without a score
-        against: its test; None where there is too little text
-        hypotheses, references: lines as they are scored
-    """
-
-    from_: int
-    to: int | None
+    from_: int  # lengths
+    to: int | None  # None: all that are longer
     sentences: int
-    bleu: float | None
-    hypotheses: list[str] = field(metadata=HIDDEN)
+    bleu: float | None  # None where chance decides it
+    hypotheses: list[str] = field(metadata=HIDDEN)  # lines as they are scored, both
     references: list[str] = field(metadata=HIDDEN)
+    # BLEU minus that of the first run; None for this run, and without a score
     difference: float | None = None
-    against: Difference | None = None
+    against: Difference | None = None  # its test; None where there is too little text
 
     @property
     def name(self) -> str:
@@ -57,33 +50,20 @@ class LengthGroup:
 
 @dataclass(frozen=True)
 class LengthScores:
-    """BLEU of one run by source length.
+    """BLEU of one run by source length."""
 
-    Attributes:
-        unit: of the lengths, words or pieces
-        text: description of the scored text
-        bleu, whole: of all sentences
-        lang, metric: of the scores
-    """
-
-    unit: str
-    text: str
-    bleu: float
+    unit: str  # of the lengths, words or pieces
+    text: str  # description of the scored text
+    bleu: float  # of all sentences
     signature: str
     groups: list[LengthGroup]
     whole: LengthGroup
-    lang: str = field(metadata=HIDDEN)
+    lang: str = field(metadata=HIDDEN)  # of the scores
     metric: Metric = field(metadata=HIDDEN)
 
 
 def measure(subject: Subject, *, unit: str = "words", edges: Sequence[int] = EDGES) -> LengthScores:
-    """Translates, and returns BLEU of every group.
-
-    Args:
-        subject: model and text
-        unit: of the lengths, words or pieces
-        edges: first lengths of the groups, rising; a group of shorter sentences comes before them
-    """
+    """Translates, and returns BLEU of every group; the first one is shorter than all `edges`."""
     lengths = _lengths(subject, unit)
     score = TextScore(subject)
     translations = subject.translate()
@@ -102,11 +82,7 @@ def measure(subject: Subject, *, unit: str = "words", edges: Sequence[int] = EDG
 
 
 def _lengths(subject: Subject, unit: str) -> list[int]:
-    """Returns the length of each source sentence.
-
-    Raises:
-        UsageError: words of a language without spaces between them
-    """
+    """Returns the length of each source sentence."""
     all_pieces = subject.sentence_pieces("encoder").values()
     if unit == "pieces":
         return [len(pieces) for pieces in all_pieces]

@@ -22,19 +22,12 @@ MOST = 120  # panels; programs cannot open a larger picture
 
 @dataclass(frozen=True)
 class HeadWeights:
-    """The weights of one attention, of a head or of their mean.
+    """The weights of one attention, of a head or of their mean."""
 
-    Attributes:
-        attention: its name, such as ``decoder.4.source``
-        head: such as ``head 2``; empty where there is one head
-        queries: pieces of the rows
-        keys: pieces of the columns
-    """
-
-    attention: str
-    head: str
-    queries: list[str]
-    keys: list[str]
+    attention: str  # its name, such as decoder.4.source
+    head: str  # such as head 2; empty where there is one head
+    queries: list[str]  # pieces of the rows
+    keys: list[str]  # pieces of the columns
     weights: list[list[float]]
 
 
@@ -52,15 +45,7 @@ def measure(
     of: Sequence[str] | None = None,
     heads: str = "mean",
 ) -> Matrices:
-    """Runs one sentence, and returns the chosen matrices.
-
-    Args:
-        subject: model, and text unless there is a sentence
-        sentence: tokenised like the data
-        index: number of the sentence in the text, from 1
-        of: names or patterns of attentions; None: the last layer of every kind
-        heads: mean, all, or the number of a head from 1
-    """
+    """Runs one sentence, and returns the chosen matrices."""
     if sentence is None:
         dataset, row = subject.dataset, (index or 1) - 1
         name = f"sentence {row + 1}"

@@ -36,16 +36,11 @@ class WordGates:
 
 @dataclass(frozen=True)
 class TaggedGates:
-    """Mean gates of the words of one side.
-
-    Attributes:
-        tags: part of speech → its words, content words first
-        all: words
-    """
+    """Mean gates of the words of one side."""
 
     side: str
-    tags: dict[str, WordGates]
-    all: WordGates
+    tags: dict[str, WordGates]  # part of speech → its words, content words first
+    all: WordGates  # of all words
 
 
 class _GateSums:
@@ -76,11 +71,6 @@ def measure(subject: Subject, *, side: str | None = None, tags: Path | None = No
 
     The gate of a word is the mean over its pieces and the layers. The end of a sentence is no
     word.
-
-    Args:
-        subject: model and text
-        side: ``encoder`` or ``decoder``; None: the encoder, if it has gates
-        tags: file with the tags of a sentence in each line; None: those of a tagger
 
     Raises:
         UserError: no gates on that side; tags of another length

@@ -64,12 +64,7 @@ class PreviousWords:
 
 
 def measure(subject: Subject, *, text: str = "reference") -> PreviousWords:
-    """Returns the share of predictions, in %, with the greatest weight at each position.
-
-    Args:
-        subject: model and text
-        text: one of :data:`.TEXTS`
-    """
+    """Returns the share of predictions, in %, with the greatest weight at each position."""
     require_attention(subject)
     counts = torch.zeros(0, dtype=torch.float64)
     predictions = 0

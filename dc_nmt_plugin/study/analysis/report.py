@@ -12,19 +12,12 @@ HIDDEN = {"hidden": True}
 
 @dataclass(frozen=True)
 class Table:
-    """Holds a table of text cells.
+    """Holds a table of text cells."""
 
-    Attributes:
-        title: above it, with the quantity and units
-        header: names of the columns
-        rows: cells
-        notes: lines under it
-    """
-
-    title: str
-    header: Sequence[str]
+    title: str  # above it, with the quantity and units
+    header: Sequence[str]  # names of the columns
     rows: list[list[str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # lines under it
 
 
 def as_facts(result: Any) -> Any:
@@ -62,13 +55,9 @@ def layer_table(
     rows: Sequence[tuple[list[str], Mapping[int, float]]],
     form: str,
 ) -> Table:
-    """Returns a table with a column for each layer.
+    """Returns a table with a column for each layer, after those of `header`.
 
-    Args:
-        title: of the table
-        header: names of the columns before the layers
-        rows: first cells, and layer → value
-        form: of the values, as for :func:`format`
+    A row has its first cells, and layer → value; `form` is that of :func:`format`.
     """
     layers = sorted({layer for _, values in rows for layer in values})
     table = Table(title, [*header, *(f"layer {layer}" for layer in layers)])

@@ -26,24 +26,17 @@ GROUP = 5  # tokens: width of the length groups in the figure
 
 @dataclass(frozen=True)
 class LayerRouting:
-    """Means of one layer; None where its routing has no such part.
-
-    Attributes:
-        zero_vertical, zero_horizontal: share of the weights of vote vectors that count as zero
-        added_norm, vertical_norm, horizontal_norm: of the added logits, over heads and tokens
-        head_weights: mean Λ of each head
-        entropy: of Λ, nats
-        by_length: source length → sum of the entropies, number of sentences
-    """
+    """Means of one layer; None where its routing has no such part."""
 
     layer: int
-    zero_vertical: float | None = None
+    zero_vertical: float | None = None  # share of the weights of vote vectors that count as zero
     zero_horizontal: float | None = None
-    added_norm: float | None = None
+    added_norm: float | None = None  # of the added logits, over heads and tokens
     vertical_norm: float | None = None
     horizontal_norm: float | None = None
-    head_weights: list[float] | None = None
-    entropy: float | None = None
+    head_weights: list[float] | None = None  # mean Λ of each head
+    entropy: float | None = None  # of Λ, nats
+    # source length → sum of the entropies, number of sentences
     by_length: dict[int, tuple[float, int]] | None = None
 
 
@@ -93,10 +86,6 @@ class _Sums:
 
 def measure(subject: Subject, *, zero: float = ZERO) -> Routing:
     """Returns entropy of Λ by length, share of zero weights, and norms of the two parts.
-
-    Args:
-        subject: model and text
-        zero: weights below this value count as zero
 
     Raises:
         UserError: a model without cross aggregation that routes

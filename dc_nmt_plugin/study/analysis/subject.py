@@ -34,8 +34,7 @@ class Subject(LoadedModel):
     """A loaded model, and sentences in batches.
 
     Args:
-        run: where the model is
-        flags: further flags of ``fairseq-generate``
+        run, flags: as of :class:`.LoadedModel`
         subset: of the run's data, such as ``test``; None for other text (:meth:`use_raw`) or none
         sentences: greatest number of sentences, drawn with a fixed seed; None for all
 
@@ -81,13 +80,9 @@ class Subject(LoadedModel):
         tokenizer: str | None = None,
         sentences: int | None = None,
     ) -> None:
-        """Takes raw lines, prepared like the text of the run.
+        """Takes raw lines, prepared like the text of the run, or by another `tokenizer`.
 
-        Args:
-            source: lines
-            reference: of the same sentences, also the target side to force
-            tokenizer: of both sides; None: that of the run's text
-            sentences: as for the class
+        The reference is also the target side to force.
         """
         text = text_of(self.run, self.source_lang, self.target_lang, tokenizer)
         target_pieces = None

@@ -32,12 +32,7 @@ _HANTA = {"en": ("morphmodel_en.pgz", _C5), "de": ("morphmodel_ger.pgz", _STTS)}
 
 
 def universal(tag: str, table: dict[str, str]) -> str:
-    """Returns the universal tag of a tag; X for a tag outside the table.
-
-    Args:
-        tag: of a tagger
-        table: prefix → universal tag
-    """
+    """Returns the universal tag of a tag, by a table of prefixes; X for a tag outside it."""
     return next((table[tag[:n]] for n in range(len(tag), 0, -1) if tag[:n] in table), "X")
 
 

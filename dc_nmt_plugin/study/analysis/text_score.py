@@ -14,9 +14,6 @@ from .subject import Subject
 class TextScore:
     """Computes BLEU of hypotheses, against a raw reference or the text's own target side.
 
-    Args:
-        subject: model and text, perhaps with a raw reference
-
     Attributes:
         lang: target language
         text: description of the scored text

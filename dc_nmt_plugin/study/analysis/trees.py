@@ -26,32 +26,22 @@ WIDTH = 8.0  # inches of the figure
 
 @dataclass(frozen=True)
 class SentenceTree:
-    """The tree of one sentence.
+    """The tree of one sentence."""
 
-    Attributes:
-        number: of the sentence, from 1
-        chunks: spans of :func:`.brackets.split`
-    """
-
-    number: int
+    number: int  # of the sentence, from 1
     words: list[str]
-    chunks: list[Span]
+    chunks: list[Span]  # as of brackets.split
 
 
 @dataclass(frozen=True)
 class Trees:
-    """The trees of one model.
+    """The trees of one model."""
 
-    Attributes:
-        words, chunks: their numbers in all sentences
-        shown: sentence to draw
-        parseval: our trees, and right-branching trees, against given trees; None without these
-    """
-
-    words: int
+    words: int  # of all sentences
     chunks: int
     sentences: list[SentenceTree]
-    shown: SentenceTree = field(metadata=HIDDEN)
+    shown: SentenceTree = field(metadata=HIDDEN)  # sentence to draw
+    # our trees, and right-branching trees, against given trees; None without these
     parseval: dict[str, dict[str, float]] | None = None
 
 
@@ -63,12 +53,6 @@ def measure(
     index: int | None = None,
 ) -> Trees:
     """Returns the trees of Algorithm 1, and ParsEval against given trees.
-
-    Args:
-        subject: model and text
-        text: one of :data:`.TEXTS`
-        trees: file with a bracketed tree of each sentence in a line
-        index: number of the sentence to draw, from 1; None: the first that is used
 
     Raises:
         UserError: a model without such attention, or trees that do not fit the text

@@ -20,27 +20,19 @@ _WHOLE = 0.99  # least share of updates in the log of a finished run: not every 
 
 @dataclass(frozen=True)
 class ComparedNumber:
-    """One published number of an item, and the measured one.
+    """One published number of an item, and the measured one."""
 
-    Attributes:
-        row, column, measure: of the entry
-        published, published_difference, published_p: as printed; None where they are not
-        ours: one number for each seed whose run is finished and scored
-        difference: mean difference to the baseline over the seeds that both have
-        other_settings: settings of the runs that differ from those of the published number
-        other_settings_against: the same for the baseline
-    """
-
-    row: str
+    row: str  # of the entry, as column and measure
     column: str
     measure: str
-    published: str | None = None
+    published: str | None = None  # as printed; None where it is not
     published_difference: str | None = None
     published_p: str | None = None
-    ours: tuple[float, ...] = ()
-    difference: float | None = None
+    ours: tuple[float, ...] = ()  # one number for each seed whose run is finished and scored
+    difference: float | None = None  # mean difference to the baseline over the seeds that both have
+    # settings of the runs that differ from those of the published number
     other_settings: tuple[str, ...] = ()
-    other_settings_against: tuple[str, ...] = ()
+    other_settings_against: tuple[str, ...] = ()  # the same for the baseline
 
     @property
     def gap(self) -> float | None:
@@ -66,9 +58,6 @@ class ComparedNumber:
 
 def compared_numbers(item: Item, rows: Sequence[str], seeds: Sequence[int]) -> list[ComparedNumber]:
     """Returns every number of an item that runs can give, in its order; none for analyses alone.
-
-    Args:
-        rows: as of :func:`entries_of`
 
     Raises:
         UserError: no such row, or nothing of the item can be run

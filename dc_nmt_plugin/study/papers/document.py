@@ -18,82 +18,53 @@ NOT_OF_RUNS = ("bleu", "setting")
 
 
 class Settings(msgspec.Struct, kw_only=True):
-    """Settings of entries at one place of a file; "" is not written there.
+    """Settings of entries at one place of a file; "" is not written there."""
 
-    Attributes:
-        on: block of ``tasks``, which stands for its settings
-        task: recipe, in its direction
-        subset: ``test``, ``valid`` or another set of the recipe; ``set`` is its own name
-        size: of the architecture, part of its name
-        training: settings of ``recipes/papers.yaml``; "" if nothing trains the system
-        score: measure of the cells that name no other one
-        system: name of the measured system
-        other: whose system it is, as printed; "" for an architecture of this package
-        flags: of ``fairseq-train`` on top, by field name; only those that change the model
-        part: decoder, ``main`` or ``aux:1``
-        decoding: flags of ``fairseq-generate`` on top of the recipe's, such as a masked layer
-        measure: such as ``mteval-v13a``, ``params`` (millions) or ``train-steps`` (per second)
-        of: further property, such as a length group, a layer or a probing task
-        against: row or system that a difference is to
-        reproducible: :data:`YES`, or the reason. A reason that names a flag of
-            ``dc-nmt paper run`` does not hold once this flag is given.
-        by: command of ``dc-nmt`` that shows it, such as ``analyze gates``
-    """
-
-    on: str = ""
-    task: str = ""
-    subset: str = ""
-    set: str = ""
-    size: str = ""
-    training: str = ""
-    score: str = ""
-    system: str = ""
-    other: str = ""
+    on: str = ""  # block of tasks, which stands for its settings
+    task: str = ""  # recipe, in its direction
+    subset: str = ""  # test, valid or another set of the recipe
+    set: str = ""  # its own name
+    size: str = ""  # of the architecture, part of its name
+    training: str = ""  # settings of recipes/papers.yaml; "" if nothing trains the system
+    score: str = ""  # measure of the cells that name no other one
+    system: str = ""  # name of the measured system
+    other: str = ""  # whose system it is, as printed; "" for an architecture of this package
+    # flags of fairseq-train on top, by field name; only those that change the model
     flags: dict[str, str] = {}
-    part: str = ""
+    part: str = ""  # decoder, main or aux:1
+    # flags of fairseq-generate on top of the recipe's, such as a masked layer
     decoding: dict[str, str] = {}
-    measure: str = ""
-    of: str = ""
-    against: str = ""
+    measure: str = ""  # such as mteval-v13a, params (millions) or train-steps (per second)
+    of: str = ""  # further property, such as a length group, a layer or a probing task
+    against: str = ""  # row or system that a difference is to
+    # YES, or the reason. A reason that names a flag of dc-nmt paper run does not hold once
+    # this flag is given.
     reproducible: str = ""
-    by: str = ""
+    by: str = ""  # command of dc-nmt that shows it, such as analyze gates
 
 
 class Cell(Settings, kw_only=True):
-    """A cell in the file; a number alone stands for its value.
+    """A cell in the file; a number alone stands for its value."""
 
-    Attributes:
-        value: as printed, with its decimals; None if only a difference or a picture is printed
-        difference: printed difference to ``against``
-        p: printed level of significance of that difference
-        text: of a cell without a number
-        read: ``table``, or ``prose`` for a number in the text about a picture
-        absent: reason for a missing number
-        note: doubts
-    """
-
+    # as printed, with its decimals; None if only a difference or a picture is printed
     value: Decimal | None = None
-    difference: Decimal | None = None
-    p: Decimal | None = None
-    text: str = ""
+    difference: Decimal | None = None  # printed difference to `against`
+    p: Decimal | None = None  # printed level of significance of that difference
+    text: str = ""  # of a cell without a number
+    # table, or prose for a number in the text about a picture
     read: Literal["table", "prose"] = "table"
-    absent: str = ""
-    note: str = ""
+    absent: str = ""  # reason for a missing number
+    note: str = ""  # doubts
 
 
 class Entry(Cell, kw_only=True):
-    """One cell of a table, or one number of a figure or of the text, with all its settings.
+    """One cell of a table, or one number of a figure or of the text, with all its settings."""
 
-    Attributes:
-        document, item, row, column: where it stands
-        arch: value of ``--arch`` with its size; "" for systems of other authors
-    """
-
-    document: str
+    document: str  # where it stands
     item: str
     row: str
     column: str
-    arch: str
+    arch: str  # value of --arch with its size; "" for systems of other authors
     part: str = "main"
 
     @property
@@ -118,36 +89,23 @@ class Row(Settings, kw_only=True):
 
 
 class Item(Settings, kw_only=True):
-    """A table, a figure, or an experiment without a number.
+    """A table, a figure, or an experiment without a number."""
 
-    Attributes:
-        name: such as ``Table 3.4``
-        place: section and page
-        reproducible: as of an entry
-        baseline: row that the others are compared with
-        rows, columns: as printed, in order
-        analysis: options of the command that makes it, without ``--``
-        significance: command that tests the entries with a printed p; "" for the table's own test
-        sources: printed source sentences whose translations it shows
-        prose: numbers of the text that follow from its cells
-        shows: column, mark or part of a figure → what it shows
-        document, entries: set by the reader
-    """
-
-    name: str
+    name: str  # such as Table 3.4
     title: str
-    place: str
-    baseline: str = ""
-    columns: dict[str, Settings] = {}
+    place: str  # section and page
+    baseline: str = ""  # row that the others are compared with
+    columns: dict[str, Settings] = {}  # as printed, in order, as the rows
     rows: list[Row] = []
-    analysis: dict[str, str] = {}
+    analysis: dict[str, str] = {}  # options of the command that makes it, without --
+    # command that tests the entries with a printed p; "" for the table's own test
     significance: str = ""
-    sources: list[str] = []
-    prose: list[str] = []
-    shows: dict[str, str] = {}
+    sources: list[str] = []  # printed source sentences whose translations it shows
+    prose: list[str] = []  # numbers of the text that follow from its cells
+    shows: dict[str, str] = {}  # column, mark or part of a figure → what it shows
     absent: str = ""
     note: str = ""
-    document: str = ""
+    document: str = ""  # set by the reader
     entries: list[Entry] = []
 
     @property
@@ -164,19 +122,14 @@ class System(msgspec.Struct, kw_only=True):
 
 
 class Document(msgspec.Struct, kw_only=True):
-    """One of the five documents.
-
-    Attributes:
-        cites: its key in REFERENCES.bib
-        name: such as ``thesis``; set by the reader
-    """
+    """One of the five documents."""
 
     title: str
-    cites: str
+    cites: str  # its key in REFERENCES.bib
     tasks: dict[str, Settings]
     systems: dict[str, System]
     items: list[Item]
-    name: str = ""
+    name: str = ""  # such as thesis; set by the reader
 
     @property
     def entries(self) -> list[Entry]:

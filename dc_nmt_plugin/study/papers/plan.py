@@ -23,16 +23,7 @@ from .systems import NeededTraining, NeededTranslation, translation_of
 
 @dataclass(frozen=True)
 class Options:
-    """Options of ``dc-nmt paper run``.
-
-    Attributes:
-        seeds: a training run for each
-        max_update: another number of updates
-        raw, downloads: folders of the text's files
-        any_counts: train on the pairs that are there
-        gpus: of a run
-        probing, trees: the user's files
-    """
+    """Options of ``dc-nmt paper run``."""
 
     seeds: tuple[int, ...] = (1,)
     max_update: int | None = None
@@ -54,7 +45,6 @@ def plan(item: Item, rows: Sequence[str], options: Options, to: Path) -> Grid:
     """Returns the texts, runs and analyses of an item, and its table.
 
     Args:
-        rows: as of :func:`entries_of`
         to: folder for the output of analyses
 
     Raises:
@@ -95,11 +85,7 @@ def _trained(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def added_baselines(item: Item, rows: Sequence[str], flags: Sequence[str]) -> dict[str, list[str]]:
-    """Returns the baselines that a plan adds to the chosen rows → the rows that need them.
-
-    Args:
-        rows, flags: as of :func:`entries_of`
-    """
+    """Returns the baselines that a plan adds to the chosen rows → the rows that need them."""
     trained = _trained(entries_of(item, rows, flags))
     chosen = {translation_of(entry) for entry in trained}
     added: dict[str, list[str]] = {}

@@ -20,19 +20,12 @@ MODELS = Path(__file__).with_name("models.yaml")
 
 @dataclass(frozen=True)
 class NeededTraining:
-    """A training run that entries need.
+    """A training run that entries need."""
 
-    Attributes:
-        task: name of the recipe, in the direction
-        arch: value of ``--arch``
-        like: entry of ``papers.yaml``, where it is not the recipe's own choice
-        flags: of the model, on top
-    """
-
-    task: str
-    arch: str
-    like: str | None
-    flags: tuple[str, ...]
+    task: str  # name of the recipe, in the direction
+    arch: str  # value of --arch
+    like: str | None  # entry of papers.yaml, where it is not the recipe's own choice
+    flags: tuple[str, ...]  # of the model, on top
 
     def __str__(self) -> str:
         """Returns the words that choose the run, which are its key in models.yaml."""
@@ -55,17 +48,11 @@ class NeededTraining:
 
 @dataclass(frozen=True)
 class NeededTranslation:
-    """One way to translate with a trained model.
+    """One way to translate with a trained model."""
 
-    Attributes:
-        training: which model
-        subset: ``test``, ``valid`` or a further test set
-        flags: of ``fairseq-generate``, on top of the recipe's
-    """
-
-    training: NeededTraining
-    subset: str = "test"
-    flags: tuple[str, ...] = ()
+    training: NeededTraining  # which model
+    subset: str = "test"  # test, valid or a further test set
+    flags: tuple[str, ...] = ()  # of fairseq-generate, on top of the recipe's
 
     @property
     def name(self) -> str:
@@ -116,12 +103,7 @@ def has_run(entry: Entry) -> bool:
 
 
 def size_of(runs: Sequence[NeededTraining], max_update: int | None = None) -> str:
-    """Returns the size of training runs: updates, tokens with padding, largest model.
-
-    Args:
-        runs: each as often as it runs
-        max_update: number of updates of each, in place of the recipe's
-    """
+    """Returns the size of training runs: updates, tokens with padding, largest model."""
     known = counted_parameters()
     updates = tokens = 0
     for training in runs:

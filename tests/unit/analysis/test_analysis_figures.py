@@ -73,6 +73,7 @@ def test_attention():
     assert axes[0].images[0].get_array().tolist() == [[1, 3], [2, 4]]
     assert axes[0].get_xlabel() == "head" and axes[0].get_ylabel() == "layer"
     assert tables[0].rows[0][:4] == ["a", "encoder.1.self", "2.000", "0.200"]
+    assert tables[0].title.endswith("and keys up to the query (j ≤ i, as in the thesis)")
     axes, _ = drawn("attention", {"a": spans([2.0, 3.0]), "b": spans([4.0, 5.0])})
     kind = "(self-attention of the encoder)"
     assert line(axes[0], f"a {kind}") == [2, 3] and line(axes[0], f"b {kind}") == [4, 5]

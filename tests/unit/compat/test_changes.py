@@ -88,26 +88,14 @@ main([])
     lines = done.output.replace("\n    ", " ").splitlines()
     (left_out,) = [line for line in lines if "LEFT OUT" in line]
     assert "keep_every_sentence" in left_out
-    assert "fairseq.data.data_utils:batch_by_size" in left_out
+    assert "fairseq.data.data_utils:batch_by_size is not what the change was written" in left_out
 
 
-def another(*args):
-    """Takes the place of a function of fairseq."""
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"), [("gone", "is not there"), (another, "its source is")]
-)
-def test_a_target_that_is_another_stays_as_it_is(change, reason, monkeypatch):
+def test_a_target_that_is_gone_is_named(monkeypatch):
     entry = next(each for each in CHANGES if each.name == "keep_every_sentence")
     monkeypatch.setattr(mechanism, "_states", {})
-    if change == "gone":
-        monkeypatch.delattr(data_utils, "batch_by_size")
-    else:
-        monkeypatch.setattr(data_utils, "batch_by_size", change)
-    state = mechanism.apply_change(entry)
-    assert is_left_out(state) and reason in state
-    assert getattr(data_utils, "batch_by_size", "gone") is change
+    monkeypatch.delattr(data_utils, "batch_by_size")
+    assert mechanism.apply_change(entry).endswith("batch_by_size is not there")
 
 
 @pytest.mark.skipif(sys.version_info < (3, 14), reason="an older Python starts forks")

@@ -83,9 +83,7 @@ WRONG = {
     "cross_aggregation(init=self, routing=vertical)*6": "--xagg-init: 'self' starts the horizontal",
     "context_aware(context=deep) standard*5": "--ctx-context: 'deep' .* layer 1 has none below",
     "standard*0 standard*6": r"'standard\*0 standard\*6' is not a list",
-    "standard*": r"'standard\*' is not a list",
     "standard*6 dual_context(kernel=3": r"'dual_context\(kernel=3' is not a list of layers",
-    "standard*4standard*2": "is not a list of layers",
 }
 
 

@@ -120,16 +120,6 @@ def test_hypotheses_and_scores_are_fairseqs(name, sharpness, words, batch):
     assert_same(*results)
 
 
-def test_ensembles(words, batch):
-    models = [Model(words, 1.0), Model(words, 1.5)]
-    assert_same(
-        *(
-            searched(kind, models, words, batch, {})
-            for kind in (BeamSearchGenerator, SequenceGenerator)
-        )
-    )
-
-
 def test_nan_ends_no_search(words, batch):
     results = searched(BeamSearchGenerator, [Model(words, 1.0, nan_after=3)], words, batch, {})
     assert all(len(rows) == 4 for rows in results)
@@ -140,11 +130,6 @@ def test_a_sentence_without_a_translation_is_told(words, batch):
     model.decoder.table[:] = math.nan
     with pytest.raises(UserError, match=r"9 of 9 sentences.*not numbers \(NaN\)"):
         searched(BeamSearchGenerator, [model], words, batch, {})
-
-
-def test_our_own_loop_is_what_runs(words, batch, monkeypatch):
-    monkeypatch.setattr(SequenceGenerator, "_generate", None)
-    searched(BeamSearchGenerator, [Model(words, 1.0)], words, batch, {})
 
 
 @pytest.mark.parametrize(

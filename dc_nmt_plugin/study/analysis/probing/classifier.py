@@ -16,25 +16,17 @@ Data = dict[str, tuple[Tensor, Tensor]]
 
 @dataclass(frozen=True)
 class Setting:
-    """Holds the training settings of a classifier.
+    """Holds the training settings of a classifier."""
 
-    Attributes:
-        lr: of RMSProp
-        batch: sentences
-        epochs: maximum
-        l2: λ, factor of the squared weights of the hidden layer
-        hidden, dropout: the grid, from which validation chooses; not in the papers, so SentEval's
-        patience: epochs without a better validation accuracy before training stops; the papers
-            have such a criterion without its value (SentEval validates every fourth epoch and
-            stops at the sixth time)
-    """
-
-    lr: float
-    batch: int
-    epochs: int = 100
-    l2: float = 1e-4
+    lr: float  # of RMSProp
+    batch: int  # sentences
+    epochs: int = 100  # maximum
+    l2: float = 1e-4  # λ, factor of the squared weights of the hidden layer
+    # hidden and dropout: the grid, from which validation chooses; not in the papers, so SentEval's
     hidden: Sequence[int] = (50, 100, 200)
     dropout: Sequence[float] = (0.0, 0.1, 0.2)
+    # epochs without a better validation accuracy before training stops. The papers have such a
+    # criterion without its value. SentEval validates every fourth epoch and stops at the sixth time
     patience: int = 5
 
 
@@ -45,14 +37,7 @@ SETTINGS = {
 
 
 class Probe(nn.Module):
-    """Linear, dropout, sigmoid, linear: SentEval's classifier with a hidden layer.
-
-    Args:
-        dim: width of the sentence vectors
-        hidden: width of the hidden layer
-        classes: number of classes
-        dropout: probability
-    """
+    """Linear, dropout, sigmoid, linear: SentEval's classifier with a hidden layer."""
 
     def __init__(self, dim: int, hidden: int, classes: int, dropout: float) -> None:
         super().__init__()
@@ -68,28 +53,21 @@ class Probe(nn.Module):
 
 @dataclass(frozen=True)
 class Chosen:
-    """Holds the classifier that validation chose: accuracies in %, and its settings.
-
-    Attributes:
-        interval: 95%, of the test accuracy, over the choice of test sentences
-    """
+    """Holds the classifier that validation chose: accuracies in %, and its settings."""
 
     valid: float
     test: float
     hidden: int
     dropout: float
     epochs: int
+    # 95%, of the test accuracy, over the choice of test sentences
     interval: tuple[float, float] | None = None
 
 
 def probe(data: Data, classes: int, setting: Setting, seed: int = 1) -> Chosen:
     """Trains every classifier of the grid, and returns the best on validation.
 
-    Args:
-        data: the three splits
-        classes: number of classes
-        setting: how
-        seed: of initial weights and batches
+    `seed` decides the initial weights and the batches.
     """
     trained = [
         _train(data, classes, setting, hidden, dropout, seed)

@@ -18,17 +18,13 @@ from .tasks import GROUPS, SPLITS, ProbingTask
 
 @dataclass(frozen=True)
 class TaskAccuracies:
-    """Accuracies of one task: of the most frequent class, %, and of :data:`.encoding.ENCODERS`.
-
-    Attributes:
-        sentences: of the test
-    """
+    """Accuracies of one task: of the most frequent class, %, and of :data:`.encoding.ENCODERS`."""
 
     majority: float
     trained: Chosen
     random: Chosen
     bag: Chosen
-    sentences: int
+    sentences: int  # of the test
 
     def test(self, encoder: str) -> float:
         """Returns the accuracy, %, on the test sentences."""
@@ -38,17 +34,11 @@ class TaskAccuracies:
 
 @dataclass(frozen=True)
 class Probing:
-    """Accuracies of one model.
+    """Accuracies of one model."""
 
-    Attributes:
-        layer: of the encoder
-        unknown: pieces of all sentences, %
-        tasks: name → accuracies
-    """
-
-    layer: int
-    unknown: float
-    tasks: dict[str, TaskAccuracies]
+    layer: int  # of the encoder
+    unknown: float  # pieces of all sentences, %
+    tasks: dict[str, TaskAccuracies]  # name → accuracies
 
 
 def probe_encoder(

@@ -36,21 +36,13 @@ SPLITS = ("tr", "va", "te")
 
 @dataclass(frozen=True)
 class ProbingTask:
-    """Holds sentences and their classes.
+    """Holds sentences and their classes."""
 
-    Attributes:
-        name: one of :data:`TASKS`
-        sentences: tokenised
-        labels: class of each, from 0
-        classes: their names
-        split: for each sentence one of :data:`SPLITS`
-    """
-
-    name: str
-    sentences: list[str]
-    labels: list[int]
-    classes: list[str]
-    split: list[str]
+    name: str  # one of TASKS
+    sentences: list[str]  # tokenised
+    labels: list[int]  # class of each, from 0
+    classes: list[str]  # names of the classes
+    split: list[str]  # for each sentence one of SPLITS
 
     def rows(self, split: str) -> list[int]:
         """Returns the numbers of a split's sentences, from 0."""
@@ -66,12 +58,7 @@ class ProbingTask:
 
 
 def read_tasks(folder: Path, only: Sequence[str]) -> list[ProbingTask]:
-    """Reads SentEval's files ``data/probing/*.txt``: lines with split, class, sentence, by tabs.
-
-    Args:
-        folder: with the files
-        only: names of tasks; empty for all
-    """
+    """Reads SentEval's files ``data/probing/*.txt``: lines with split, class, sentence, by tabs."""
     return [_read(folder / FILES[name], name) for name in only or TASKS]
 
 
