@@ -26,8 +26,8 @@ from ..files import code_folder, sha256, write_text
 from ..flags import MECHANISM_FOLDERS, PLACES, SHORT, START, named_start, recorded_flags, value_of
 from ..machine import used_device
 from ..runs.call import Start, this_call
+from ..runs.data import data_facts, preparation_of
 from ..runs.differences import WHILE_LONGER, compared, differing
-from ..runs.finding import data_facts, preparation_of
 from ..runs.record import (
     CURVE,
     RECORD,

@@ -17,7 +17,7 @@ from ..files import PART
 from ..flags import INPUT, flags_of, typed_flags
 from ..machine import used_device
 from .call import this_call
-from .finding import path_from, preparation_of
+from .data import path_from, preparation_of
 from .record import (
     RECORD,
     Decoding,

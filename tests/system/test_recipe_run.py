@@ -29,7 +29,7 @@ from dc_nmt_plugin.laboratory import steps
 from dc_nmt_plugin.laboratory.commands import translate as command
 from dc_nmt_plugin.laboratory.recipes import plan, preparation
 from dc_nmt_plugin.laboratory.recipes.new_recipe import NewOptions, make_recipe
-from dc_nmt_plugin.runs.finding import dictionaries_of
+from dc_nmt_plugin.runs.data import dictionaries_of
 from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.text.lines import read_lines
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...errors import UsageError
 from ...files import is_same_file, write_lines
 from ...runs.call import this_call
-from ...runs.finding import path_from, text_file
+from ...runs.data import path_from, text_file
 from ...runs.record import (
     RECORD,
     SCHEMA,

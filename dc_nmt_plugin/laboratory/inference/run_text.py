@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import UserError, check_choices
 from ...flags import as_flags
-from ...runs.finding import preparation_of
+from ...runs.data import preparation_of
 from ...runs.record import record_of
 from ...text.lines import remove_bpe, stream_lines, with_plain_ends
 from ...text.segmentation import (

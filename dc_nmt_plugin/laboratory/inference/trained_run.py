@@ -11,7 +11,7 @@ from typing import Any
 from ...checkpoints.loading import load_checkpoint, saved_settings
 from ...checkpoints.names import CHECKPOINTS, of_run
 from ...errors import UserError, did_you_mean
-from ...runs.finding import is_its_text
+from ...runs.data import is_its_text
 from ...runs.record import RECORD, record_of
 from ..finding import located
 from ..table import chosen_names, distinguished

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...checkpoints.names import BEST, LAST, UPDATE, numbered
 from ...errors import UsageError, UserError
 from ...flags import typed_flags
-from ...runs.finding import dictionaries_of, is_its_text, text_file
+from ...runs.data import dictionaries_of, is_its_text, text_file
 from ...runs.record import read_record, record_of
 from ..steps import stamp_of
 from .planned import PlannedDecoding, PlannedRun

@@ -13,8 +13,8 @@ from typing import Any
 from ...errors import UsageError, UserError, counted
 from ...files import sha256, write_lines
 from ...flags import PRECISION, START, as_flags, flag_name, flags_of
+from ...runs.data import preparation_of
 from ...runs.differences import compared
-from ...runs.finding import preparation_of
 from ...runs.record import Flags, Record, read_record
 from ...text.lines import stream_lines
 from ...text.segmentation import (

@@ -18,7 +18,7 @@ from dc_nmt_plugin.laboratory.finding import Run, located
 from dc_nmt_plugin.laboratory.table import distinguished
 from dc_nmt_plugin.runs import record as schema
 from dc_nmt_plugin.runs.call import _commit
-from dc_nmt_plugin.runs.finding import preparation_of
+from dc_nmt_plugin.runs.data import preparation_of
 from dc_nmt_plugin.runs.record import read_record, run_folder
 
 ROOT = Path(__file__).parents[3]
