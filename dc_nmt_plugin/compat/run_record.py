@@ -250,14 +250,10 @@ def _record(trainer: Any, folder: Path, before: Record | None, updates: int) -> 
     tokens = None
     if cfg.dataset.max_tokens and len(cfg.optimization.update_freq) == 1:
         tokens = int(cfg.dataset.max_tokens * world * cfg.optimization.update_freq[0])
-    start = cfg.checkpoint.finetune_from_model
-    if before:  # the checkpoint may be gone
-        start_digest = before.training.start
-    else:
-        start_digest = sha256(start) if start and Path(start).is_file() else None
     training = Training(
         tokens=tokens,
-        start=start_digest,
+        # a run that continues may have no such checkpoint any more
+        start=before.training.start if before else _digest(cfg.checkpoint.finetune_from_model),
         tokens_per_second=before.training.tokens_per_second if before else None,
         device=", then ".join(devices) or None,
         log=CURVE,
@@ -279,6 +275,10 @@ def _record(trainer: Any, folder: Path, before: Record | None, updates: int) -> 
         decodings=before.decodings if before else (),
         written_in=os.path.abspath(folder),
     )
+
+
+def _digest(checkpoint: str | None) -> str | None:
+    return sha256(checkpoint) if checkpoint and Path(checkpoint).is_file() else None
 
 
 def _code_folders(trainer: Any) -> dict[str, str]:

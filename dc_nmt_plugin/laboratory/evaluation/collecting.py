@@ -180,20 +180,11 @@ def _baseline(groups: Groups, label: str | None) -> str:
 def facts_of(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
     """Returns what the runs of a row have in common, and means of their speeds.
 
-    Speeds are None where the device is known to be another one than that of `baseline`, the first
-    run of the baseline, and where the work took less than LEAST_SECONDS.
+    `baseline` is the first run of the baseline.
     """
     first = runs[0]
     counted = [parameters_in_checkpoint(run) for run in runs]
-    training_speeds, decoding_speeds = [], []
-    for run in runs:
-        training = run.record.training
-        is_single = not run.decoding.ensemble
-        if is_single and _may_be_equal(training.device, baseline.record.training.device):
-            training_speeds.append((training.tokens_per_second, training.seconds))
-        if _may_be_equal(_decoding_device(run), _decoding_device(baseline)):
-            speed, sentences = run.decoding.sentences_per_second, run.decoding.sentences
-            decoding_speeds.append((speed, sentences / speed if sentences and speed else None))
+    training_speed, decoding_speed = _speeds(runs, baseline)
     members = first.decoding.ensemble
     sizes = [counted[0] or first.record.training.parameters, *(each.parameters for each in members)]
     archs = [first.record.architecture, *(each.architecture for each in members)]
@@ -206,9 +197,27 @@ def facts_of(label: str, runs: Sequence[Run], baseline: Run) -> SystemFacts:
         updates=None if members else first.updates,
         start=str(first.record.settings.get(START) or "") or None,
         seeds=len(runs),
-        train_tokens_per_second=_mean_speed(training_speeds),
-        decode_sentences_per_second=_mean_speed(decoding_speeds),
+        train_tokens_per_second=training_speed,
+        decode_sentences_per_second=decoding_speed,
     )
+
+
+def _speeds(runs: Sequence[Run], baseline: Run) -> tuple[float | None, float | None]:
+    """Returns the mean speeds of training and of decoding.
+
+    A speed is None where the device is known to be another one than that of the baseline, and where
+    the work took less than LEAST_SECONDS. An ensemble has no speed of training.
+    """
+    training_speeds, decoding_speeds = [], []
+    for run in runs:
+        training = run.record.training
+        is_single = not run.decoding.ensemble
+        if is_single and _may_be_equal(training.device, baseline.record.training.device):
+            training_speeds.append((training.tokens_per_second, training.seconds))
+        if _may_be_equal(_decoding_device(run), _decoding_device(baseline)):
+            speed, sentences = run.decoding.sentences_per_second, run.decoding.sentences
+            decoding_speeds.append((speed, sentences / speed if sentences and speed else None))
+    return _mean_speed(training_speeds), _mean_speed(decoding_speeds)
 
 
 def _origin(run: Run, system: ComparedSystem | None, metric: Metric) -> RunOrigin:

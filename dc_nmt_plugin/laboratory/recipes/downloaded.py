@@ -166,17 +166,15 @@ def _read_tsv(path: Path, languages: Sequence[str], notes: list[str]) -> Iterato
     names = [rows[0][n].strip().lower() for n in (first, second)]
     if all(map(_is_language, names)):
         languages, has_header = list(map(known_as, names)), True
-    elif names[0] in _HEADER[0] and names[1] in _HEADER[1]:
-        has_header = True
+    has_header |= names[0] in _HEADER[0] and names[1] in _HEADER[1]
     # a person sees whether these are the languages of the columns
     shown = [f'{code} "{rows[-1][n]:.30}"' for code, n in zip(languages, columns, strict=False)]
     notes.append(f"columns {first + 1} and {second + 1}, {' and '.join(shown)}")
     if has_header:
         notes.append("line 1 is a header")
-    for number, line in enumerate(stream_lines(path, fix=True), start=1):
+    lines = enumerate(stream_lines(path, fix=True), start=1)
+    for number, line in islice(lines, int(has_header), None):
         cells = _cells(line)
-        if number == 1 and has_header:
-            continue
         if len(cells) > second:
             yield dict(zip(languages, (cells[first], cells[second]), strict=True))
         elif line.strip():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -239,22 +239,28 @@ def _write_sets(
     for name, corpus in added.items():
         settings = "".join(f", {key}={value}" for key, value in corpus.settings.items())
         notes.append(f"{name}: {counted(pairs[name], 'pair')}{settings}, {text.origins[name]}")
-    train, *scored = [scans[split] for split in SPLITS if split in scans]
-    for name in added:
-        notes += shared_lines([scans[name], *scored])
-        for side, further in zip(train, scans[name], strict=True):
-            side.characters |= further.characters
-    notes += _notes_about_scores([train, *scored])
+    notes += _notes_about_scores(scans, added)
     return pairs, list(dict.fromkeys(map(text.named, notes)))
 
 
-def _notes_about_scores(sets: Sequence[Sequence[Scan]]) -> list[str]:
-    """Returns lines about what makes scores of these sets, the training text first, misleading."""
-    notes = []
-    for sides in sets[1:]:
-        for train, side in zip(sets[0], sides, strict=True):
-            notes += unseen_characters(train, side)
-    return notes + shared_lines(sets)
+def _notes_about_scores(
+    scans: Mapping[str, Sequence[Scan]], added: Collection[str]
+) -> Iterator[str]:
+    """Yields lines about what makes the scores of sets misleading.
+
+    Args:
+        scans: set or added corpus → its sides
+        added: names of the added corpora
+    """
+    train, *scored = [scans[split] for split in SPLITS if split in scans]
+    for name in added:
+        yield from shared_lines([scans[name], *scored])
+        for side, further in zip(train, scans[name], strict=True):
+            side.characters |= further.characters
+    for sides in scored:
+        for side, other in zip(train, sides, strict=True):
+            yield from unseen_characters(side, other)
+    yield from shared_lines([train, *scored])
 
 
 def _write_held_out(

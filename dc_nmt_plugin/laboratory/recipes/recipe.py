@@ -232,15 +232,7 @@ class Recipe:
         Raises:
             UserError: a value that would be lost, or with which scoring would fail after training
         """
-        for split in self.splits:
-            if split != "valid" or not self.held_out():
-                rules = ["random N", "every N"] if split == "valid" else []
-                parts, place = [*self.task.parts, *rules], f"{self.path}: splits.{split}"
-                check_choices(place, self._part_names(split), parts, error=UserError)
-            for part in self.split_parts(split) if split != "train" else ():
-                if part.tag or part.repeat > 1:
-                    key = f"parts.{part.name}"
-                    raise self.problem(key, "tag and repeat are for training text; leave them out")
+        self._check_parts()
         for name, segmentation in self.task.bpe.items():
             given = [*segmentation.codes, *segmentation.dictionaries]
             place = f"{self.path}: bpe.{name}"
@@ -254,6 +246,17 @@ class Recipe:
                 self._check_flags(f"{key}.sizes.{size}", flags, of_training)
             if self.own:  # the tests do this for the others
                 self._check_metrics(key, entry)
+
+    def _check_parts(self) -> None:
+        for split in self.splits:
+            if split != "valid" or not self.held_out():
+                rules = ["random N", "every N"] if split == "valid" else []
+                parts, place = [*self.task.parts, *rules], f"{self.path}: splits.{split}"
+                check_choices(place, self._part_names(split), parts, error=UserError)
+            for part in self.split_parts(split) if split != "train" else ():
+                if part.tag or part.repeat > 1:
+                    key = f"parts.{part.name}"
+                    raise self.problem(key, "tag and repeat are for training text; leave them out")
 
     def _check_flags(self, key: str, flags: str, set_elsewhere: Mapping[str, str]) -> None:
         for word in shlex.split(flags):
