@@ -139,6 +139,7 @@ def test_codes_of_two_languages_in_their_order(here, capfd):
         (["--codes", codes[0], "--dictionary", codes[0]], "codes.en, line 1: '#version"),
         (["--dictionary", *dictionaries], "give the --codes that segmented its text"),
         (["--codes", *codes, "--bpe", "7"], "--bpe: contradicts --codes"),
+        (["--codes", *codes, "--segment", "subword-nmt"], "--segment: contradicts --codes"),
         (["--codes", *codes, "own/data/bpe/codes"], "architecture: 'own/data/bpe/codes' is not"),
     ):
         assert cli.main(["new", "refused", *words, *given]) in (1, 2), given

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError, counted, notify
 from ...text.languages import language
-from ...text.segmentation import SEGMENTERS, SUBWORD_NMT
+from ...text.segmentation import SEGMENTERS
 from .parser import HELP as OPTIONS
 from .parser import Parser, number, values_of
 
@@ -66,7 +66,7 @@ def parser() -> Parser:
     add("--target-lang", type=language, metavar="CODE", help="the same")
     add("--tokenized", action="store_true", help="words are separated by spaces already")
     add("--bpe", type=number(1), metavar="N", help=HELP["--bpe"])
-    add("--segment", choices=SEGMENTERS, default=SUBWORD_NMT.name, help=HELP["--segment"])
+    add("--segment", choices=SEGMENTERS, help=HELP["--segment"])
     add("--like", metavar="TASK", help=HELP["--like"])
     add("--report", type=Path, metavar="FILE", help=OPTIONS["--report"])
     existing: dict[str, Any] = {"type": Path, "nargs": "+", "default": (), "metavar": "FILE"}

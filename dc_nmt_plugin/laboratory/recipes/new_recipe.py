@@ -40,9 +40,9 @@ from .settings import translation_family
 SAMPLED = 1000  # pairs, spread over the text, from which the tokeniser and dictionary are chosen
 # option → options whose values it replaces
 CONTRADICTIONS = {
-    "data_bin": "train valid test add source_lang target_lang report dictionary bpe start",
-    "start": "archs dictionary bpe like",
-    "codes": "bpe",
+    "data_bin": "train valid test add source_lang target_lang report dictionary bpe segment start",
+    "start": "archs dictionary bpe segment like",
+    "codes": "bpe segment",
 }
 FLAG_OF = {"archs": "ARCH", "start": "--from"}
 

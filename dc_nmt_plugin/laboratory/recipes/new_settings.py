@@ -126,7 +126,7 @@ def choose(
     size = next(size for size in SIZES if pairs < size.below)
     return Choices(
         size,
-        SEGMENTERS[options.segment],
+        SEGMENTERS[options.segment or SUBWORD_NMT.name],
         options.bpe or size.operations,
         _shared_letters(sample),
         _tokenizer(options, languages, sample),
@@ -252,7 +252,7 @@ def bpe_of_like(like: Recipe, options: NewOptions, given: dict[str, Any]) -> dic
     changes = {"operations": options.bpe} if options.bpe else {}
     return {
         name: {**set_values(replace(each, segment="subword-nmt")), **changes}
-        | _segment(options.segment)
+        | _segment(options.segment or SUBWORD_NMT.name)
         | given
         for name, each in like.task.bpe.items()
     }

@@ -67,7 +67,7 @@ class NewOptions:
     archs: Sequence[str] = ()
     tokenized: bool = False  # the words of the text are already separated
     bpe: int | None = None  # number of BPE operations, or pieces; None: by the size of the text
-    segment: str = "subword-nmt"  # program that segments, of SEGMENTERS
+    segment: str | None = None  # program that segments, of SEGMENTERS; None: subword-nmt
     like: str | None = None  # task whose settings are taken
     codes: Sequence[Path] = ()  # one file for both languages, or those of source and target
     dictionary: Sequence[Path] = ()  # of fairseq; the same
