@@ -135,7 +135,9 @@ class Existing:
 
     def check_dictionaries(self) -> None:
         """Raises UserError for no dictionary, or codes that did not segment its text."""
-        from ..inference.run_text import check_codes
+        if not self.dictionaries:
+            return
+        from ..inference.run_text import check_codes  # not at the top: it loads torch
 
         for codes, dictionary in zip(_both(self.codes), _both(self.dictionaries), strict=False):
             list(_symbols(dictionary))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -167,6 +169,15 @@ def test_refused_in_one_sentence_and_nothing_is_left(words, pieces, here, capsys
     for piece in pieces:
         assert piece in message
     assert len(message) < 400 and not (here / "mine").exists()
+
+
+def test_a_recipe_needs_no_torch(here):
+    """It would be three quarters of the memory of ``dc-nmt new``."""
+    code = "import sys; from dc_nmt_plugin import cli; cli.main(sys.argv[1:]); print(*sys.modules)"
+    words = ["new", "mine", "--train", "a.de", "a.en"]
+    shown = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+    modules = shown.stdout.splitlines()[-1].split()
+    assert "dc_nmt_plugin.laboratory.recipes.new_recipe" in modules and "torch" not in modules
 
 
 def test_text_that_changed_is_noticed(here, capsys):
