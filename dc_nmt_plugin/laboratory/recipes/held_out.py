@@ -63,16 +63,12 @@ def lines_that_occur_once(
     source, target = (side.texts for side in scans["train"])
     good = source != target
     for side, texts in enumerate((source, target)):
-        good &= _occur_once(texts) & (texts != NOTHING)
+        _keep_unique(good, texts)
         for split, sides in scans.items():
             # of an added corpus both sides count: back-translations have targets in common
             if split != "train" and (side == 0 or split not in SPLITS):
                 good &= ~contained(texts, sides[side].texts)
-    one, two = (side.lengths for side in scans["train"])
-    ratios = np.log1p(one, dtype=np.float32)
-    ratios -= np.log1p(two, dtype=np.float32)
-    ratios -= np.median(ratios)
-    good &= abs(ratios) < np.log(UNLIKE)
+    good &= _are_alike(*(side.lengths for side in scans["train"]))
     places = np.flatnonzero(good)
     size = min(MOST, len(source) // 20)
     if len(places) < size * len(sets):
@@ -85,12 +81,19 @@ def lines_that_occur_once(
     return {int(places[number]): sets[n // size] for n, number in enumerate(drawn)}
 
 
-def _occur_once(texts: Any) -> Any:
-    """Returns for each text whether it is there once."""
+def _keep_unique(good: Any, texts: Any) -> None:
+    """Makes `good` False where a text is there twice, or has nothing visible."""
     ordered = np.sort(texts)
-    once = np.empty(len(texts), bool)
-    for mask, block in zip(blocks(once), blocks(texts), strict=True):
+    for mask, block in zip(blocks(good), blocks(texts), strict=True):
         following = np.searchsorted(ordered, block) + 1
-        mask[:] = ordered[np.minimum(following, len(ordered) - 1)] != block
-        mask |= following == len(ordered)
-    return once
+        unique = ordered[np.minimum(following, len(ordered) - 1)] != block
+        unique |= following == len(ordered)
+        mask &= unique & (block != NOTHING)
+
+
+def _are_alike(one: Any, two: Any) -> Any:
+    """Returns for each pair of lengths whether their ratio is near that of most pairs."""
+    ratios = np.log1p(one, dtype=np.float32)
+    ratios -= np.log1p(two, dtype=np.float32)
+    ratios -= np.median(ratios)
+    return abs(ratios) < np.log(UNLIKE)
