@@ -19,6 +19,6 @@ def test_random_text(lang, hyphens):
     draw = random.Random(lang)
     moses, fast = MosesTokenizer(lang), FastMoses(lang, hyphens)
     kinds = [SIGNS, [*SIGNS, *SPACES], [*WORDS, *SIGNS[:9], *[" "] * 9], list("ab1,.'- ")]
-    for _ in range(1500):
+    for _ in range(300 if lang == "ja" else 1500):  # sacremoses is slow there
         text = "".join(draw.choices(draw.choice(kinds), k=draw.randrange(30)))
         assert fast(text) == moses.tokenize(text, hyphens, return_str=True), repr(text)
