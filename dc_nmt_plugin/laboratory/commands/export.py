@@ -100,8 +100,8 @@ def _convert(args: argparse.Namespace) -> None:
 
 def _pack(args: argparse.Namespace) -> None:
     from ..inference.packing import pack
-    from ..inference.run_text import check_codes
     from ..inference.trained_run import find_runs
+    from ..raw_text.codes import check_codes
 
     if args.no_model:
         pack(args.model, args.run, None, args.bpe_codes)

@@ -11,25 +11,19 @@ from ...errors import UserError, check_choices
 from ...flags import as_flags
 from ...runs.data import preparation_of
 from ...runs.record import record_of
-from ...text.lines import remove_bpe, stream_lines, with_plain_ends
+from ...text.lines import remove_bpe, with_plain_ends
 from ...text.segmentation import (
-    CONTINUED,
-    MARK,
     SENTENCEPIECE,
-    Segmenter,
     codes_of,
     load_codes,
     segmenter_of,
-    segmenter_of_codes,
 )
 from ..raw_text import TextSettings
 from ..raw_text.checks import UnicodeForm, escape_symbols, in_form, unicode_form
+from ..raw_text.codes import check_codes
 from ..raw_text.preparation import load_truecaser, tokenise
 from ..raw_text.tokenizers import TOKENIZERS, detokenize, tokenize
 from .trained_run import TrainedRun
-
-LOOKED_UP = 2_000  # words of a dictionary
-LEAST_WHOLE = 0.8  # of them; codes of the text have 0.99 or more, half of its codes 0.5
 
 
 @dataclass(frozen=True)
@@ -106,33 +100,6 @@ def _found_codes(
             f"name {segmenter.name}'s file with --bpe-codes"
         )
     return found
-
-
-def check_codes(codes: Path, dictionary: Path) -> None:
-    """Checks that codes segmented the text of a dictionary: its words are whole by them.
-
-    Raises:
-        UserError: they leave other pieces, or are no codes
-    """
-    segmenter = segmenter_of_codes(codes)
-    words = _words_of(dictionary, segmenter)
-    some = words[:: -(-len(words) // LOOKED_UP) or 1]
-    segment = load_codes(codes)
-    split = [word for word in some if segment(segmenter.join(word)) != word]
-    if len(split) >= (1 - LEAST_WHOLE) * len(some):
-        raise UserError(
-            f"{codes}: is not the file that segmented the training text: it splits "
-            f"{len(split):,} of {len(some):,} words of {dictionary}; give {segmenter.name}'s codes "
-            "of that text, unchanged"
-        )
-
-
-def _words_of(dictionary: Path, segmenter: Segmenter) -> list[str]:
-    """Returns the symbols of a dictionary that are whole words, as a segmenter marks them."""
-    symbols = [line.rpartition(" ")[0] for line in stream_lines(dictionary)]
-    if segmenter is SENTENCEPIECE:
-        return [symbol for symbol in symbols if symbol.startswith(MARK) and symbol != MARK]
-    return [symbol for symbol in symbols if not symbol.endswith(CONTINUED)]
 
 
 def _as_prepared(

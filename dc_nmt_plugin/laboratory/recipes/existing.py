@@ -27,6 +27,7 @@ from ...text.segmentation import (
     segmenter_of_codes,
 )
 from ..raw_text import TextSettings
+from ..raw_text.codes import check_codes
 from ..raw_text.preparation import load_truecaser, tokenise
 from .recipe import SET_ELSEWHERE, SPLITS
 from .sources import Sources
@@ -135,10 +136,6 @@ class Existing:
 
     def check_dictionaries(self) -> None:
         """Raises UserError for no dictionary, or codes that did not segment its text."""
-        if not self.dictionaries:
-            return
-        from ..inference.run_text import check_codes  # not at the top: it loads torch
-
         for codes, dictionary in zip(_both(self.codes), _both(self.dictionaries), strict=False):
             list(_symbols(dictionary))
             check_codes(codes, dictionary)

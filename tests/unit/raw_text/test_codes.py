@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dc_nmt_plugin.errors import UserError
-from dc_nmt_plugin.laboratory.inference.run_text import check_codes
+from dc_nmt_plugin.laboratory.raw_text.codes import check_codes
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TOY = EXAMPLES / "toy_en_de/models/residual-s1/data"
