@@ -39,7 +39,7 @@ class Change:
         loading: True for an entry that a user's own Python also gets; all others are only for
             fairseq's programs and ``dc-nmt``
         after: names of the entries that are applied before this one, because they change a function
-            of `targets` too: this entry's replacement calls theirs
+            of `targets` too: the replacement of this entry calls their replacements
         make: the functions of `targets` → their replacements; for a setting, called without
             arguments to change it
     """

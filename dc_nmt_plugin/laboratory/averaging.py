@@ -28,7 +28,7 @@ def average_checkpoints(paths: Sequence[Path]) -> dict[str, Any]:
     down, as in fairseq's script.
 
     Raises:
-        UserError: unreadable checkpoints, parameters that are not finite, or other trainings
+        UserError: unreadable checkpoints, parameters that are not finite, or different runs
     """
     state, sums = _summed(paths)
     means = {name: _mean(sums[name], len(paths), last) for name, last in state["model"].items()}

@@ -594,7 +594,7 @@ def _recording(models: Models) -> None:
 def _saving(models: Models) -> None:
     """A model that loads the parameters of a trained one computes the same."""
     saved, loaded = models.model(), models.model(seed=9)
-    joint_loss(saved.train(), usual_batch())  # which may change what is not saved
+    joint_loss(saved.train(), usual_batch())  # training may change attributes that are not saved
     with models.under("loading the parameters"):
         loaded.load_state_dict(saved.state_dict())
     sentence = "a model with the saved parameters computes something else: one is not saved"

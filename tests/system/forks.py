@@ -28,12 +28,14 @@ import fairseq_cli.interactive
 import fairseq_cli.preprocess
 import fairseq_cli.train
 import fairseq_cli.validate  # noqa: F401
+import pytest
 import torch
 import torch._dynamo  # torch imports it with its first optimizer
 import tqdm
 
 from dc_nmt_plugin import compat
 from dc_nmt_plugin.laboratory import steps
+from dc_nmt_plugin.laboratory.recipes import plan, preparation
 
 compat.apply(all_of_them=True)  # of the programs too, which are imported here
 programs = {entry.name: entry for entry in entry_points(group="console_scripts")}
@@ -195,3 +197,10 @@ def _answer(asked: socket.socket) -> None:
         _, out, err = (files.enter_context(os.fdopen(each, "r+b", 0)) for each in descriptors)
         code = Fork(call, out, err).wait()
     asked.sendall(str(code).encode())
+
+
+def start_for_recipes(patch: pytest.MonkeyPatch) -> None:
+    """Makes the programs of recipes forks of this process, on the CPU, each with one worker."""
+    patch.setattr(plan, "visible_gpus", lambda: 0)
+    patch.setattr(preparation, "usable_cpus", lambda: 1)
+    patch.setattr(steps, "start", start)

@@ -13,8 +13,7 @@ import torch
 from commands import ROOT
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.laboratory import steps
-from dc_nmt_plugin.laboratory.recipes import new_recipe, new_settings, plan, preparation
+from dc_nmt_plugin.laboratory.recipes import new_recipe, new_settings
 from scripts.toy_text import toy_pairs
 
 DOCS = ROOT / "docs"
@@ -102,9 +101,7 @@ def test_the_marked_blocks_of_the_next_steps(tmp_path, monkeypatch, capfd):
     tiny = new_settings.Size(1e99, 300, 1, 16, 16, 2, 0.1, 2048, "1e-2", 40, "of a test")
     for module in (new_recipe, new_settings):
         monkeypatch.setattr(module, "SIZES", (tiny,))
-    monkeypatch.setattr(plan, "visible_gpus", lambda: 0)
-    monkeypatch.setattr(preparation, "usable_cpus", lambda: 1)
-    monkeypatch.setattr(steps, "start", forks.start)
+    forks.start_for_recipes(monkeypatch)
     printed = {}
     for line in "".join(blocks).replace("\\\n", "").splitlines():
         command, _, file = line.partition(" > ")

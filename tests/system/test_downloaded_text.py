@@ -10,8 +10,6 @@ from downloads import packed, write_forms
 from helpers import toy_text
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.laboratory import steps
-from dc_nmt_plugin.laboratory.recipes import plan, preparation
 from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.text.lines import read_lines
 
@@ -33,9 +31,7 @@ def home(tmp_path_factory):
             (here / f"a.{code}.{form}").write_bytes(data)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
-        patch.setattr(plan, "visible_gpus", lambda: 0)
-        patch.setattr(preparation, "usable_cpus", lambda: 1)
-        patch.setattr(steps, "start", forks.start)
+        forks.start_for_recipes(patch)
         train("plain", "a.en", "a.de")
         yield here
 

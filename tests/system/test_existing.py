@@ -21,8 +21,6 @@ from systems import load as load_checkpoint
 import dc_nmt_plugin
 from dc_nmt_plugin import cli
 from dc_nmt_plugin.files import sha256
-from dc_nmt_plugin.laboratory import steps
-from dc_nmt_plugin.laboratory.recipes import plan, preparation
 from dc_nmt_plugin.laboratory.recipes.recipe import load
 from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.text.lines import read_lines
@@ -52,9 +50,7 @@ def home(tmp_path_factory):
             (here / f"{split}.{code}").write_text("\n".join(lines) + "\n", "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
-        patch.setattr(plan, "visible_gpus", lambda: 0)
-        patch.setattr(preparation, "usable_cpus", lambda: 1)
-        patch.setattr(steps, "start", forks.start)
+        forks.start_for_recipes(patch)
         assert cli.main(["new", "own", *TEXT, "--tokenized", "--bpe", "300"]) == 0
         assert cli.main(["run", "own", *RUN_WORDS]) == 0
         yield here

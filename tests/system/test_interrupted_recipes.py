@@ -14,8 +14,7 @@ from helpers import toy_text
 from leavings import differences
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.laboratory import steps
-from dc_nmt_plugin.laboratory.recipes import estimate, plan, preparation
+from dc_nmt_plugin.laboratory.recipes import estimate
 from dc_nmt_plugin.laboratory.recipes.new_recipe import NewOptions, make_recipe
 
 UPDATES = 4
@@ -35,9 +34,7 @@ def recipe(tmp_path_factory):
         lines = [pair[side] for pair in toy_text("en", "de", 300)]
         (home / f"a.{code}").write_text("\n".join(lines) + "\n", "utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "visible_gpus", lambda: 0)
-        patch.setattr(preparation, "usable_cpus", lambda: 1)
-        patch.setattr(steps, "start", forks.start)
+        forks.start_for_recipes(patch)
         options = NewOptions(home / "mine", [home / "a.en", home / "a.de"], archs=[ARCH], bpe=100)
         make_recipe(options)
         content = yaml.safe_load((home / "mine/recipe.yaml").read_text("utf-8"))

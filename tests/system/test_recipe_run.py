@@ -27,7 +27,6 @@ from dc_nmt_plugin.checkpoints.loading import load_checkpoint
 from dc_nmt_plugin.files import sha256
 from dc_nmt_plugin.laboratory import steps
 from dc_nmt_plugin.laboratory.commands import translate as command
-from dc_nmt_plugin.laboratory.recipes import plan, preparation
 from dc_nmt_plugin.laboratory.recipes.new_recipe import NewOptions, make_recipe
 from dc_nmt_plugin.runs.data import dictionaries_of
 from dc_nmt_plugin.runs.record import read_record
@@ -61,9 +60,7 @@ def home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
         patch.setenv("OMP_NUM_THREADS", "1")
-        patch.setattr(plan, "visible_gpus", lambda: 0)
-        patch.setattr(preparation, "usable_cpus", lambda: 1)
-        patch.setattr(steps, "start", forks.start)  # programs in forked copies of this process
+        forks.start_for_recipes(patch)
         files = [[here / f"{split}.{code}" for code in ("en", "fr")] for split in sizes]
         make_recipe(NewOptions(here / "mine", *files, archs=[ARCH]))
         recipe = yaml.safe_load((here / "mine/recipe.yaml").read_text("utf-8"))

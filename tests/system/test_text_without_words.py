@@ -12,9 +12,7 @@ from helpers import toy_text
 
 import dc_nmt_plugin
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.laboratory import steps
 from dc_nmt_plugin.laboratory.evaluation.metrics import METRICS
-from dc_nmt_plugin.laboratory.recipes import plan, preparation
 from dc_nmt_plugin.runs.record import read_record
 from dc_nmt_plugin.text.lines import read_lines
 from dc_nmt_plugin.text.segmentation import SENTENCEPIECE
@@ -35,9 +33,7 @@ def home(tmp_path_factory):
         (here / f"a.{code}").write_text("\n".join(lines) + "\n", "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
-        patch.setattr(plan, "visible_gpus", lambda: 0)
-        patch.setattr(preparation, "usable_cpus", lambda: 1)
-        patch.setattr(steps, "start", forks.start)
+        forks.start_for_recipes(patch)
         words = ["--train", "a.en", "a.ja", "--segment", "sentencepiece"]
         assert cli.main(["new", "mine", *words]) == 0
         recipe = here / "mine/recipe.yaml"

@@ -37,8 +37,6 @@ from systems import (
 from two_processes import free_port
 
 from dc_nmt_plugin import cli
-from dc_nmt_plugin.laboratory import steps
-from dc_nmt_plugin.laboratory.recipes import plan, preparation
 from dc_nmt_plugin.laboratory.recipes.new_recipe import NewOptions, make_recipe
 from dc_nmt_plugin.runs.record import read_record
 
@@ -130,9 +128,7 @@ def recipe(tmp_path_factory) -> Iterator[Path]:
     write_text(home, sizes)
     files = [[home / f"{split}.{language}" for language in (SOURCE, TARGET)] for split in sizes]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps, "start", forks.start)  # programs in forked copies of this process
-        patch.setattr(plan, "visible_gpus", lambda: 0)
-        patch.setattr(preparation, "usable_cpus", lambda: 1)
+        forks.start_for_recipes(patch)
         patch.chdir(home)
         make_recipe(NewOptions(Path("mine"), *files, tokenized=True))
         content = yaml.safe_load(Path("mine/recipe.yaml").read_text("utf-8"))

@@ -272,7 +272,7 @@ def settings_of_like(like: Recipe, pair: str, metric: str) -> dict[str, Any]:
 
 
 def notes_of_like(like: Recipe, archs: Sequence[str], bpe: dict[str, Any]) -> list[str]:
-    """Returns lines about what is taken of it, and what is not; `bpe` is of :func:`bpe_of_like`."""
+    """Returns lines about the settings taken of a task; `bpe` is of :func:`bpe_of_like`."""
     notes = [
         f"like {like.name} ({like.task.title}): its segmentation, sizes, updates, batches, dropout "
         "and decoding are taken; its text, how that was prepared and cleaned, its test sets and "

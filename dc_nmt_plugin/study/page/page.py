@@ -52,7 +52,7 @@ class PageTable:
 
 @dataclass
 class Section:
-    """A section of the page; what is not there is left out, with a line that says why."""
+    """A section of the page; a missing part is left out, and a line says why."""
 
     title: str
     about: list[str] = field(default_factory=list)
